@@ -1,0 +1,1 @@
+export type { App, AppFiles, Assistant, ConnectorFile, LoadedApp, Problem, Prompt } from "./app.ts";

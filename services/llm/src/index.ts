@@ -1,0 +1,1 @@
+export type { ChatEvent, ChatMessage, ChatRequest, Connector, StreamChat } from "./chat.ts";

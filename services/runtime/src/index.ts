@@ -1,0 +1,1 @@
+export type { DeltaAction, OutputMessage, RunOutcome, Usage } from "./message.ts";

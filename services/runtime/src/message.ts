@@ -1,0 +1,38 @@
+/** The output stream of a run: the message shapes that users' programs see. */
+
+import type { JsonObject } from "@mesh/kernel";
+
+/** How a delta changes what it names; absent means append to `props.content`. */
+export type DeltaAction = "append" | "replace" | "merge" | "set";
+
+/** One output message or one piece of it. */
+export interface OutputMessage {
+  /** text, thinking, loading, tool_call, error, image, event, ...; unknown types pass through. */
+  readonly type: string;
+  readonly props: JsonObject;
+  /** M1, M2, ... unique in the run. */
+  readonly message_id?: string;
+  readonly chunk_id?: string;
+  readonly block_id?: string;
+  readonly thread_id?: string;
+  readonly delta?: boolean;
+  readonly delta_path?: string;
+  readonly delta_action?: DeltaAction;
+  readonly type_change?: boolean;
+  readonly metadata?: JsonObject;
+}
+
+/** Token counts as the provider reported them. */
+export interface Usage {
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+  readonly total_tokens: number;
+}
+
+/** What a finished run leaves behind. */
+export interface RunOutcome {
+  /** Final text of the assistant. */
+  readonly output: string;
+  readonly finish_reason: string;
+  readonly usage: Usage | undefined;
+}

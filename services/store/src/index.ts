@@ -1,0 +1,2 @@
+export type { Database } from "./schema.ts";
+export type { Store } from "./store.ts";

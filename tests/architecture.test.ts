@@ -1,0 +1,92 @@
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { dirname, join, relative, resolve } from "node:path";
+
+import { expect, test } from "vitest";
+
+const ROOT = resolve(import.meta.dirname, "..");
+
+/** Who may import whom. A new edge is a design decision: change docs/architecture.md with it. */
+const ALLOWED: Readonly<Record<string, readonly string[]>> = {
+  proto: [],
+  "services/kernel": [],
+  "services/observability": ["kernel"],
+  "services/bus": ["kernel", "proto"],
+  "services/rpc": ["kernel", "proto"],
+  "services/store": ["kernel"],
+  "services/assistants": ["kernel"],
+  "services/llm": ["kernel"],
+  "services/runtime": ["kernel", "assistants", "llm"],
+  // The command line starts whole processes: it loads the entry points of the two deployables, lazily.
+  "services/cli": ["kernel", "store", "bus", "assistants", "coordinator", "node-agent"],
+  coordinator: ["kernel", "observability", "bus", "rpc", "store", "proto", "assistants", "llm"],
+  "node-agent": ["kernel", "observability", "bus", "proto", "assistants", "llm", "runtime"],
+};
+
+function sources(dir: string): string[] {
+  return readdirSync(dir).flatMap((name) => {
+    const path = join(dir, name);
+    if (name === "node_modules" || name === "dist" || name === "gen") return [];
+    if (statSync(path).isDirectory()) return sources(path);
+    return name.endsWith(".ts") ? [path] : [];
+  });
+}
+
+function importsOf(path: string): string[] {
+  const text = readFileSync(path, "utf8");
+  return [...text.matchAll(/(?:from|import|import\()\s*"([^"]+)"/g)].map((match) => match[1] ?? "");
+}
+
+function dependenciesOf(pkg: string): Set<string> {
+  const manifest = JSON.parse(readFileSync(join(ROOT, pkg, "package.json"), "utf8")) as {
+    dependencies?: Record<string, string>;
+  };
+  const root = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
+    devDependencies?: Record<string, string>;
+  };
+  return new Set([...Object.keys(manifest.dependencies ?? {}), ...Object.keys(root.devDependencies ?? {})]);
+}
+
+function packageOf(specifier: string): string {
+  const parts = specifier.split("/");
+  return specifier.startsWith("@") ? parts.slice(0, 2).join("/") : (parts[0] ?? "");
+}
+
+function violations(pkg: string): string[] {
+  const declared = dependenciesOf(pkg);
+  const found: string[] = [];
+  for (const file of sources(join(ROOT, pkg, "src"))) {
+    const isTest = /\.(test|bench)\.ts$/.test(file) || file.includes("/testing/");
+    for (const specifier of importsOf(file)) {
+      const where = `${relative(ROOT, file)} imports ${specifier}`;
+      if (specifier.startsWith(".")) {
+        const target = resolve(dirname(file), specifier);
+        if (!target.startsWith(join(ROOT, pkg) + "/")) found.push(`${where}: leaves its package`);
+      } else if (specifier.startsWith("@mesh/")) {
+        const name = packageOf(specifier).slice("@mesh/".length);
+        if (name !== "testing" && !(ALLOWED[pkg] ?? []).includes(name) && !isTest)
+          found.push(`${where}: edge not allowed`);
+        if (specifier.endsWith("/testing") && !isTest) found.push(`${where}: fakes are for tests`);
+      } else if (!specifier.startsWith("node:") && !declared.has(packageOf(specifier))) {
+        found.push(`${where}: not in its package.json`);
+      }
+    }
+  }
+  return found;
+}
+
+test.each(Object.keys(ALLOWED))("%s imports only what the architecture allows", (pkg) => {
+  expect(violations(pkg)).toEqual([]);
+});
+
+test("coordinator and node-agent never import each other", () => {
+  expect(ALLOWED["coordinator"]).not.toContain("node-agent");
+  expect(ALLOWED["node-agent"]).not.toContain("coordinator");
+  expect(ALLOWED["node-agent"]).not.toContain("store");
+});
+
+test("entry files export by name, not with a star", () => {
+  const stars = Object.keys(ALLOWED).filter((pkg) =>
+    readFileSync(join(ROOT, pkg, "src/index.ts"), "utf8").includes("export *"),
+  );
+  expect(stars).toEqual([]);
+});

@@ -1,0 +1,48 @@
+import { defineConfig } from "vitest/config";
+
+const INFRA = ["{proto,services,coordinator,node-agent}/**/*.{pg,nats,infra}.test.ts", "tests/infra/**/*.test.ts"];
+const conditions = ["@mesh/source", "node"];
+const shared = { resolve: { conditions }, ssr: { resolve: { conditions } } };
+
+export default defineConfig({
+  ...shared,
+  test: {
+    projects: [
+      {
+        ...shared,
+        test: {
+          name: "unit",
+          include: [
+            "{proto,services,coordinator,node-agent}/**/*.test.ts",
+            "services/*/src/**/*.test.ts",
+            "tests/{unit,llm-server,harness}/**/*.test.ts",
+          ],
+          exclude: [...INFRA, "**/node_modules/**", "**/dist/**"],
+        },
+      },
+      { ...shared, test: { name: "architecture", include: ["tests/architecture.test.ts"] } },
+      {
+        ...shared,
+        test: {
+          name: "infra",
+          include: INFRA,
+          exclude: ["**/node_modules/**", "**/dist/**"],
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
+          globalSetup: ["tests/harness/infra-setup.ts"],
+          maxWorkers: 2,
+        },
+      },
+      {
+        ...shared,
+        test: {
+          name: "e2e",
+          include: ["tests/{e2e,conformance,chaos}/**/*.test.ts"],
+          testTimeout: 180_000,
+          hookTimeout: 180_000,
+          fileParallelism: false,
+        },
+      },
+    ],
+  },
+});
