@@ -1,1 +1,11 @@
-export {};
+export {
+  type AgentExit,
+  type AgentLog,
+  type InstalledUnit,
+  installUnit,
+  joinNode,
+  type JoinResult,
+  leaveMesh,
+  type NodeAgentOptions,
+  runNodeAgent,
+} from "./main.ts";

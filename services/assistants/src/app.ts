@@ -62,6 +62,8 @@ export interface App {
   readonly assistants: ReadonlyMap<string, Assistant>;
   readonly connectors: ReadonlyMap<string, ConnectorFile>;
   readonly globalPrompts: readonly Prompt[];
+  /** Flattened texts of agent/locales, for all assistants. */
+  readonly globalLocales?: Readonly<Record<string, Readonly<Record<string, string>>>>;
   /** agent/agent.yml, parsed; empty when absent. */
   readonly settings: JsonObject;
 }

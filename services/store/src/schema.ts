@@ -139,6 +139,7 @@ export interface RunsTable {
   options: Jsonb;
   metadata: Jsonb;
   requirements: Jsonb;
+  queue_key: string;
   state: Generated<string>;
   reason: Generated<string>;
   node_id: string | null;
@@ -177,14 +178,6 @@ export interface RunEventsTable {
   body: string;
 }
 
-export interface OutboxTable {
-  readonly id: Generated<number>;
-  subject: string;
-  msg_id: string;
-  payload: Buffer;
-  created_at: Time;
-}
-
 export interface IdempotencyTable {
   scope: string;
   key: string;
@@ -220,7 +213,6 @@ export interface Database {
   connectors: ConnectorsTable;
   runs: RunsTable;
   run_events: RunEventsTable;
-  outbox: OutboxTable;
   idempotency: IdempotencyTable;
   audit: AuditTable;
 }

@@ -132,6 +132,7 @@ const STATEMENTS: readonly string[] = [
     options jsonb NOT NULL DEFAULT '{}',
     metadata jsonb NOT NULL DEFAULT '{}',
     requirements jsonb NOT NULL DEFAULT '{}',
+    queue_key text NOT NULL,
     state text NOT NULL DEFAULT 'queued' CHECK (state IN
       ('queued', 'placed', 'accepted', 'running', 'waiting', 'succeeded', 'failed', 'cancelled', 'lost')),
     reason text NOT NULL DEFAULT '',
@@ -159,7 +160,8 @@ const STATEMENTS: readonly string[] = [
     started_at timestamptz,
     finished_at timestamptz
   ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02)`,
-  `CREATE INDEX runs_queue ON runs (priority DESC, id) WHERE state = 'queued'`,
+  // Runs with equal demands share a queue key: the placer decides once per key, not once per run.
+  `CREATE INDEX runs_queue ON runs (queue_key, priority DESC, id) WHERE state = 'queued'`,
   `CREATE INDEX runs_leased ON runs (node_id) WHERE state IN ('placed', 'accepted', 'running', 'waiting')`,
   `CREATE INDEX runs_of_workspace ON runs (workspace_id, id DESC)`,
   `CREATE TABLE run_events (
@@ -174,13 +176,6 @@ const STATEMENTS: readonly string[] = [
     PRIMARY KEY (run_id, seq)
   )`,
   `CREATE UNIQUE INDEX run_events_once ON run_events (run_id, epoch, n) WHERE n IS NOT NULL`,
-  `CREATE TABLE outbox (
-    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    subject text NOT NULL,
-    msg_id text NOT NULL,
-    payload bytea NOT NULL,
-    created_at timestamptz NOT NULL DEFAULT now()
-  )`,
   `CREATE TABLE idempotency (
     scope text NOT NULL,
     key text NOT NULL,

@@ -1,0 +1,115 @@
+/**
+ * API tokens to callers.
+ *
+ * K1  A revoked or changed token stops working within `CACHE_MS` on every replica, at once on the one that revoked it;
+ *     an expired one exactly at its time.
+ * K2  Concurrent requests with one token cost one look-up.
+ */
+
+import { type Clock, MeshError, type TokenId, type UserId } from "@mesh/kernel";
+import type { Store } from "@mesh/store";
+
+import { type Caller, SCOPES, type Scope } from "./caller.ts";
+import { hashToken, isTokenText } from "./token.ts";
+import { findTokenByHash, type TokenRow, touchToken } from "./token-store.ts";
+
+/** What the authenticator uses. */
+export interface AuthenticatorDeps {
+  readonly store: Store;
+  readonly clock: Clock;
+}
+
+interface Entry {
+  readonly caller: Caller;
+  readonly untilMs: number;
+  readonly expiresAtMs: number;
+}
+
+/** How long a look-up is trusted. */
+export const CACHE_MS = 5_000;
+const MAX_ENTRIES = 10_000;
+
+/** Authenticates API tokens; see the guarantees above. */
+export class TokenAuthenticator {
+  readonly #deps: AuthenticatorDeps;
+  readonly #cache = new Map<string, Entry>();
+  readonly #lookups = new Map<string, Promise<Entry>>();
+
+  constructor(deps: AuthenticatorDeps) {
+    this.#deps = deps;
+  }
+
+  /** The caller a token stands for; throws `unauthenticated`. */
+  async authenticate(text: string): Promise<Caller> {
+    if (!isTokenText(text)) throw refused();
+    const hash = hashToken(text);
+    const key = hash.toString("base64");
+    const { clock } = this.#deps;
+    const known = this.#cache.get(key);
+    const entry = known !== undefined && clock.monotonic() < known.untilMs ? known : await this.#coalesced(key, hash);
+    if (clock.now() >= entry.expiresAtMs) throw refused();
+    return entry.caller;
+  }
+
+  /** Makes the next use of a token look it up again. */
+  forget(tokenId: string): void {
+    for (const [key, entry] of this.#cache) if (entry.caller.tokenId === tokenId) this.#cache.delete(key);
+  }
+
+  async #coalesced(key: string, hash: Buffer): Promise<Entry> {
+    const running = this.#lookups.get(key);
+    if (running !== undefined) return running;
+    const lookup = this.#lookup(key, hash);
+    this.#lookups.set(key, lookup);
+    try {
+      return await lookup;
+    } finally {
+      this.#lookups.delete(key);
+    }
+  }
+
+  async #lookup(key: string, hash: Buffer): Promise<Entry> {
+    const { store, clock } = this.#deps;
+    const startedMs = clock.monotonic();
+    const row = await findTokenByHash(store.sql, hash);
+    if (row === undefined) {
+      this.#cache.delete(key);
+      throw refused();
+    }
+    await touchToken(store.sql, row.id);
+    const entry = {
+      caller: toCaller(row),
+      untilMs: startedMs + CACHE_MS,
+      expiresAtMs: row.expires_at?.getTime() ?? Infinity,
+    };
+    this.#remember(key, entry);
+    return entry;
+  }
+
+  #remember(key: string, entry: Entry): void {
+    this.#cache.delete(key);
+    this.#cache.set(key, entry);
+    const [oldest] = this.#cache.keys();
+    if (this.#cache.size > MAX_ENTRIES && oldest !== undefined) this.#cache.delete(oldest);
+  }
+}
+
+/** The caller of a stored token. */
+export function toCaller(row: TokenRow): Caller {
+  const scopes = SCOPES.filter((scope): scope is Scope => row.scopes.includes(scope));
+  return {
+    userId: row.user_id as UserId,
+    userName: row.user_name,
+    tokenId: row.id as TokenId,
+    scopes,
+    isAdmin: row.is_admin && scopes.includes("admin"),
+    workspaceIds: row.workspace_ids.length === 0 ? undefined : row.workspace_ids,
+  };
+}
+
+function refused(): MeshError {
+  return new MeshError(
+    "unauthenticated",
+    "this API token is unknown, expired or revoked; log in with another: yao login URL --token T",
+  );
+}

@@ -1,0 +1,111 @@
+/**
+ * Who may come in: token, scope and rate, the same for every transport.
+ *
+ * D1  No operation but those of scope `none` runs without a valid token that holds the scope.
+ * D2  Each admitted request costs its token one unit; requests without a valid token cost their address one.
+ */
+
+import { MeshError } from "@mesh/kernel";
+
+import { ANONYMOUS, type Caller, requireScope, type Scope } from "../auth/caller.ts";
+import type { RateLimiter, RateState } from "./rate-limit.ts";
+
+/** Turns the text of a token into the caller it stands for; throws `unauthenticated`. */
+export interface Authenticator {
+  authenticate(token: string): Promise<Caller>;
+}
+
+/** Where a request comes from. */
+export interface Origin {
+  /** Value of the Authorization header or metadata. */
+  readonly authorization: string | undefined;
+  /** Network address of the client. */
+  readonly address: string;
+  /** Told the state of the bucket that paid, before anything is refused. */
+  readonly onRate?: (state: RateState) => void;
+}
+
+/** An admitted request. */
+export interface Admitted {
+  readonly caller: Caller;
+  /** Empty for anonymous callers. */
+  readonly token: string;
+}
+
+/** Admits requests; see the guarantees above. */
+export class Admission {
+  readonly #authenticator: Authenticator;
+  readonly #limiter: RateLimiter | undefined;
+
+  constructor(authenticator: Authenticator, limiter: RateLimiter | undefined) {
+    this.#authenticator = authenticator;
+    this.#limiter = limiter;
+  }
+
+  /** The caller of a request that needs `scope`. */
+  async admit(scope: Scope | "none", origin: Origin): Promise<Admitted> {
+    const byAddress = `address:${origin.address}`;
+    if (scope === "none") {
+      this.#charge(byAddress, origin.onRate);
+      return { caller: ANONYMOUS, token: "" };
+    }
+    this.#refuseGuessing(byAddress);
+    const token = bearerToken(origin.authorization) ?? "";
+    const caller = await this.#authenticate(token, byAddress);
+    this.charge(caller, origin.onRate);
+    requireScope(caller, scope);
+    return { caller, token };
+  }
+
+  /** Takes one unit from the caller's bucket; throws `resource_exhausted`. */
+  charge(caller: Caller, onRate?: (state: RateState) => void): void {
+    this.#charge(`token:${caller.tokenId}`, onRate);
+  }
+
+  /** Whether a token still stands for a caller; for streams that outlive their admission. */
+  async recheck(token: string): Promise<void> {
+    await this.#authenticator.authenticate(token);
+  }
+
+  async #authenticate(token: string, byAddress: string): Promise<Caller> {
+    try {
+      if (token === "") throw noToken();
+      return await this.#authenticator.authenticate(token);
+    } catch (thrown) {
+      const error = MeshError.from(thrown);
+      if (error.code === "unauthenticated") this.#charge(byAddress, undefined);
+      throw error;
+    }
+  }
+
+  #refuseGuessing(byAddress: string): void {
+    const state = this.#limiter?.peek(byAddress);
+    if (state !== undefined && !state.allowed) throw tooMany(state);
+  }
+
+  #charge(key: string, onRate: ((state: RateState) => void) | undefined): void {
+    const state = this.#limiter?.take(key);
+    if (state === undefined) return;
+    onRate?.(state);
+    if (!state.allowed) throw tooMany(state);
+  }
+}
+
+/** The token of `Bearer TOKEN`; undefined for anything else. */
+export function bearerToken(authorization: string | undefined): string | undefined {
+  return authorization === undefined ? undefined : /^Bearer +([\x21-\x7e]{1,512})$/i.exec(authorization.trim())?.[1];
+}
+
+function noToken(): MeshError {
+  return new MeshError(
+    "unauthenticated",
+    "an API token is needed: send it as Authorization: Bearer TOKEN, or log in with: yao login",
+  );
+}
+
+function tooMany(state: RateState): MeshError {
+  const seconds = state.retryAfterSeconds;
+  return new MeshError("resource_exhausted", `too many requests; try again in ${seconds} s`, {
+    details: { retry_after_seconds: seconds },
+  });
+}

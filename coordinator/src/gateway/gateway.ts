@@ -1,0 +1,218 @@
+/**
+ * The gateway as one service: HTTP, WebSocket, the NATS tunnel and gRPC over the same handlers.
+ *
+ * Y1  Stopping: nothing new is accepted, streams get a hint and end, running calls get their grace, then all is cut.
+ * Y2  gRPC health and `/readyz` tell the same.
+ */
+
+import type { AddressInfo } from "node:net";
+
+import { type Clock, type Ids, MeshError, type Service } from "@mesh/kernel";
+import type { Logger, Metrics } from "@mesh/observability";
+import { createRpcServer, type RpcServer, type ServerTls } from "@mesh/rpc";
+import type { FastifyInstance } from "fastify";
+
+import { Admission, type Authenticator } from "./admission.ts";
+import { ErrorLog } from "./error-log.ts";
+import { EventSockets } from "./event-socket.ts";
+import { runEventsHandler } from "./event-source.ts";
+import { grpcServices } from "./grpc-service.ts";
+import { addHealthRoutes, type Readiness } from "./health.ts";
+import { addRoutes, answerOnce, createHttpApp, type HttpDeps } from "./http-server.ts";
+import { NatsTunnels, type NatsWebsocket } from "./nats-tunnel.ts";
+import type { Api } from "./operation.ts";
+import { operationOf } from "./operations.ts";
+import { RateLimiter, type RateOptions } from "./rate-limit.ts";
+import { RunStreams } from "./run-stream.ts";
+import { routeUpgrades } from "./upgrade.ts";
+
+/** Where and how the gateway listens. */
+export interface GatewayConfig {
+  readonly host: string;
+  /** 0 takes a free one. */
+  readonly httpPort: number;
+  readonly grpcPort: number;
+  readonly tls?: ServerTls;
+  /** Per token; absent means no limit. */
+  readonly rate?: RateOptions;
+  /** How long running calls may go on after the stop; 10 s. */
+  readonly graceMs?: number;
+  readonly version: string;
+}
+
+/** What the gateway uses. */
+export interface GatewayDeps {
+  readonly config: GatewayConfig;
+  readonly api: Api;
+  readonly authenticator: Authenticator;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+  readonly natsWebsocket: NatsWebsocket;
+  /** Cheap and synchronous: asked for each probe and every two seconds. */
+  readonly ready: () => Readiness;
+  readonly clock: Clock;
+  readonly ids: Ids;
+}
+
+/** Bound addresses. */
+export interface GatewayAddresses {
+  readonly httpPort: number;
+  readonly grpcPort: number;
+}
+
+/** The running gateway. */
+export interface Gateway extends Service {
+  /** Binds both ports; `run` calls it when nobody has. */
+  listen(): Promise<GatewayAddresses>;
+}
+
+const READY_MS = 2_000;
+const MAX_UNARY_MS = 30_000;
+
+/** Puts the gateway together; it listens only from `listen` or `run` on. */
+export function createGateway(deps: GatewayDeps): Gateway {
+  const parts = assemble(deps);
+  let bound: Promise<GatewayAddresses> | undefined;
+  const listen = (): Promise<GatewayAddresses> => (bound ??= bind(parts, deps.config));
+  return {
+    name: "gateway",
+    listen,
+    async run(signal) {
+      try {
+        const addresses = await listen();
+        deps.log.info({ ...addresses }, "gateway listening");
+        await serve(parts, deps, signal);
+      } finally {
+        parts.isStopping = true;
+        await stop(parts, deps);
+      }
+    },
+  };
+}
+
+interface Parts {
+  readonly app: FastifyInstance;
+  readonly rpc: RpcServer;
+  readonly streams: RunStreams;
+  readonly sockets: EventSockets;
+  readonly tunnels: NatsTunnels;
+  isStopping: boolean;
+}
+
+function assemble(deps: GatewayDeps): Parts {
+  const { api, clock, ids, config } = deps;
+  const limiter = config.rate === undefined ? undefined : new RateLimiter(clock, config.rate);
+  const admission = new Admission(deps.authenticator, limiter);
+  const errors = new ErrorLog(deps.log);
+  const streams = new RunStreams({ runs: api.runs, admission, clock });
+  const sockets = new EventSockets({ admission, streams, clock, ids });
+  const tunnels = new NatsTunnels({ clock, ids }, deps.natsWebsocket);
+  const onCall = measure(deps.metrics, { streams, sockets, tunnels });
+  const http: HttpDeps = { api, admission, errors, clock, ids, onCall };
+  const options = { maxUnaryMs: MAX_UNARY_MS, ...(config.tls === undefined ? {} : { tls: config.tls }) };
+  const app = createHttpApp(http, options);
+  const page = answerOnce(http, operationOf("runs", "listRunEvents"), MAX_UNARY_MS);
+  const events = runEventsHandler({ api, streams, errors, clock }, page);
+  addRoutes(app, http, { ...options, replace: ({ method }) => (method === "listRunEvents" ? events : undefined) });
+  const rpc = createRpcServer(
+    grpcServices({ api, admission, streams }),
+    {
+      clock,
+      requestId: () => ids.next("req"),
+      onError: (error, { path, requestId }) => errors.report(error, { path, requestId, transport: "grpc" }),
+    },
+    {
+      host: config.host,
+      port: config.grpcPort,
+      maxUnaryMs: MAX_UNARY_MS,
+      graceMs: config.graceMs ?? 10_000,
+      ...(config.tls === undefined ? {} : { tls: config.tls }),
+    },
+  );
+  const parts: Parts = { app, rpc, streams, sockets, tunnels, isStopping: false };
+  addHealthRoutes(app, {
+    admission,
+    metrics: deps.metrics,
+    version: config.version,
+    ready: () => readiness(parts, deps),
+  });
+  routeUpgrades(
+    app.server,
+    new Map([
+      ["/v1/ws", sockets.handle],
+      ["/nats", tunnels.handle],
+    ]),
+    ids,
+  );
+  return parts;
+}
+
+function readiness(parts: Parts, deps: GatewayDeps): Readiness {
+  return parts.isStopping ? { ok: false, reasons: ["the coordinator is stopping"] } : deps.ready();
+}
+
+async function bind({ app, rpc }: Parts, config: GatewayConfig): Promise<GatewayAddresses> {
+  try {
+    await app.listen({ host: config.host, port: config.httpPort });
+  } catch (thrown) {
+    throw new MeshError(
+      "failed_precondition",
+      `cannot listen for HTTP on ${config.host}:${config.httpPort}: is another process using it? Choose another port with YAO_HTTP_PORT`,
+      { cause: thrown },
+    );
+  }
+  const grpcPort = await rpc.listen();
+  return { httpPort: (app.server.address() as AddressInfo).port, grpcPort };
+}
+
+async function serve(parts: Parts, deps: GatewayDeps, signal: AbortSignal): Promise<void> {
+  const look = (): void => parts.rpc.setServing(readiness(parts, deps).ok);
+  look();
+  const cancelLook = deps.clock.every(READY_MS, look);
+  try {
+    await new Promise<void>((resolve) => {
+      if (signal.aborted) resolve();
+      else signal.addEventListener("abort", () => resolve(), { once: true });
+    });
+  } finally {
+    cancelLook();
+  }
+}
+
+async function stop(parts: Parts, { config, clock, log }: GatewayDeps): Promise<void> {
+  const { app, rpc, streams, sockets, tunnels } = parts;
+  const stopped = new AbortController();
+  stopped.abort();
+  const rpcEnded = rpc.run(stopped.signal);
+  streams.stop();
+  sockets.stop();
+  tunnels.stop();
+  const cancelTimer = clock.after(config.graceMs ?? 10_000, () => {
+    log.warn("cutting connections that did not end in time");
+    sockets.cut();
+    app.server.closeAllConnections();
+  });
+  try {
+    await Promise.all([rpcEnded, app.close()]);
+  } finally {
+    cancelTimer();
+  }
+}
+
+function measure(
+  metrics: Metrics,
+  { streams, sockets, tunnels }: Pick<Parts, "streams" | "sockets" | "tunnels">,
+): HttpDeps["onCall"] {
+  const seconds = metrics.histogram("yao_http_request_seconds", "Time until an HTTP call was answered.", {
+    labels: ["operation", "status"],
+  });
+  const gauge = (name: string, help: string, count: () => number): void => {
+    metrics.gauge(name, help, { collect: (value) => value.set(count()) });
+  };
+  gauge("yao_open_streams", "Open streams of run events, over all transports.", () => streams.size);
+  gauge("yao_open_sockets", "Open WebSockets of /v1/ws.", () => sockets.size);
+  gauge("yao_nats_tunnels", "Open tunnels of /nats.", () => tunnels.size);
+  return (operation, status, durationMs) => {
+    seconds.observe(durationMs / 1000, { operation: operation.method, status: String(status) });
+  };
+}

@@ -1,0 +1,92 @@
+/** The gRPC side of the gateway: the rows of the operation table as services, over the same handlers as HTTP. */
+
+import { isObject, MeshError } from "@mesh/kernel";
+import {
+  AppServiceService,
+  ConnectorServiceService,
+  NodeServiceService,
+  RunServiceService,
+  SystemServiceService,
+  TokenServiceService,
+  WorkspaceServiceService,
+} from "@mesh/proto";
+import type { FollowRunRequest } from "@mesh/proto";
+import type { RpcCall, RpcService, RpcStreaming, RpcUnary } from "@mesh/rpc";
+
+import type { Admission } from "./admission.ts";
+import type { Api, Call } from "./operation.ts";
+import { handle, type Operation, OPERATIONS, validate } from "./operations.ts";
+import type { RunStreams } from "./run-stream.ts";
+
+/** What the gRPC services use. */
+export interface GrpcDeps {
+  readonly api: Api;
+  readonly admission: Admission;
+  readonly streams: RunStreams;
+}
+
+const DEFINITIONS: Readonly<Record<keyof Api, RpcService["definition"]>> = {
+  nodes: NodeServiceService,
+  runs: RunServiceService,
+  workspaces: WorkspaceServiceService,
+  apps: AppServiceService,
+  connectors: ConnectorServiceService,
+  tokens: TokenServiceService,
+  system: SystemServiceService,
+};
+
+/** All services. */
+export function grpcServices(deps: GrpcDeps): readonly RpcService[] {
+  return Object.entries(DEFINITIONS).map(([service, definition]) => {
+    const operations = OPERATIONS.filter((operation) => operation.service === service);
+    return {
+      definition,
+      unary: Object.fromEntries(
+        operations.filter(({ streaming }) => !streaming).map((operation) => [operation.method, unary(deps, operation)]),
+      ),
+      streaming: Object.fromEntries(
+        operations
+          .filter(({ streaming }) => streaming)
+          .map((operation) => [operation.method, followRun(deps, operation)]),
+      ),
+    };
+  });
+}
+
+function unary(deps: GrpcDeps, operation: Operation): RpcUnary {
+  return async (request, rpc) => {
+    const { call } = await admit(deps, operation, rpc);
+    return handle(deps.api, operation, validate(operation, given(request)), call);
+  };
+}
+
+function followRun(deps: GrpcDeps, operation: Operation): RpcStreaming {
+  return async function* stream(request, rpc) {
+    const { call, token } = await admit(deps, operation, rpc);
+    const message = validate(operation, given(request)) as FollowRunRequest;
+    for await (const event of deps.streams.follow(message, call, token)) yield { event };
+  };
+}
+
+async function admit(
+  deps: GrpcDeps,
+  operation: Operation,
+  rpc: RpcCall,
+): Promise<{ readonly call: Call; readonly token: string }> {
+  const [authorization] = rpc.metadata.get("authorization");
+  const { caller, token } = await deps.admission.admit(operation.scope, {
+    authorization: typeof authorization === "string" ? authorization : undefined,
+    address: withoutPort(rpc.peer),
+  });
+  return { call: { caller, signal: rpc.signal, requestId: rpc.requestId, transport: "grpc" }, token };
+}
+
+/** A decoded message without its absent parts, as JSON would have it. */
+function given(message: unknown): unknown {
+  if (!isObject(message)) throw new MeshError("internal", "a decoded request is not an object");
+  return Object.fromEntries(Object.entries(message).filter(([, value]) => value !== undefined));
+}
+
+function withoutPort(peer: string): string {
+  return peer.replace(/:\d+$/, "");
+}

@@ -1,0 +1,284 @@
+/**
+ * The HTTP side of the gateway: one route per row of the operation table, and the conventions they share.
+ *
+ * H1  A request is admitted before its body is read.
+ * H2  Every error is a problem (`problem.ts`); nothing of a stack ever leaves.
+ * H3  A unary call ends within 30 s; its signal aborts then, and when the client goes away.
+ */
+
+import { createServer as createHttp, type Server } from "node:http";
+import { createServer as createHttps } from "node:https";
+import type { Socket } from "node:net";
+
+import { type Clock, type Ids, MeshError } from "@mesh/kernel";
+import type { ServerTls } from "@mesh/rpc";
+import fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
+
+import type { Admission } from "./admission.ts";
+import type { ErrorLog } from "./error-log.ts";
+import { readInput } from "./http-input.ts";
+import type { Api, Call } from "./operation.ts";
+import { handle, type Operation, OPERATIONS, validate } from "./operations.ts";
+import { HttpError, PROBLEM_TYPE, problemHeaders, toProblem } from "./problem.ts";
+import type { RateState } from "./rate-limit.ts";
+import { MAX_BUNDLE_BYTES } from "./workspace-rows.ts";
+
+/** What HTTP serves with. */
+export interface HttpDeps {
+  readonly api: Api;
+  readonly admission: Admission;
+  readonly errors: ErrorLog;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  /** Told about every finished call. */
+  readonly onCall: (operation: Operation, status: number, durationMs: number) => void;
+}
+
+/** How HTTP listens. */
+export interface HttpOptions {
+  readonly tls?: ServerTls;
+  readonly maxUnaryMs?: number;
+}
+
+/** A call whose request was admitted. */
+export interface HttpCall extends Call {
+  /** The token it came with. */
+  readonly token: string;
+}
+
+/** Answers a request that was admitted and whose input was read; routes that stream replace the usual one. */
+export type HttpHandler = (
+  request: FastifyRequest,
+  reply: FastifyReply,
+  call: HttpCall,
+  input: Record<string, unknown>,
+) => Promise<unknown>;
+
+const MAX_JSON_BYTES = 1024 * 1024;
+
+const SECURITY_HEADERS: Readonly<Record<string, string>> = {
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "x-frame-options": "DENY",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+  "cross-origin-resource-policy": "same-origin",
+  "cache-control": "no-store",
+};
+
+/** A fastify instance with the conventions of H1–H3 and no routes. */
+export function createHttpApp(deps: HttpDeps, options: HttpOptions): FastifyInstance {
+  const app = fastify({
+    logger: false,
+    exposeHeadRoutes: false,
+    bodyLimit: MAX_JSON_BYTES,
+    routerOptions: { maxParamLength: 256 },
+    genReqId: () => deps.ids.next("req"),
+    return503OnClosing: false,
+    clientErrorHandler: refuseBytes,
+    frameworkErrors: (error, request, reply) => sendError(deps, error, request, reply),
+    serverFactory: (handler): Server => {
+      const settings = { maxHeaderSize: 16 * 1024, headersTimeout: 15_000, requestTimeout: 120_000 };
+      return options.tls === undefined
+        ? createHttp(settings, handler)
+        : createHttps({ ...settings, ...options.tls }, handler);
+    },
+  });
+  app.addHook("onRequest", async (request, reply) => {
+    reply.headers({ ...SECURITY_HEADERS, "x-request-id": request.id });
+  });
+  app.setErrorHandler((error: FastifyError, request, reply) => sendError(deps, error, request, reply));
+  app.setNotFoundHandler((request, reply) => sendError(deps, noRoute(request), request, reply));
+  addParsers(app);
+  return app;
+}
+
+/** Adds the routes of the table; `replace` gives the handler of rows that do more than answer once. */
+export function addRoutes(
+  app: FastifyInstance,
+  deps: HttpDeps,
+  options: HttpOptions & { readonly replace: (operation: Operation) => HttpHandler | undefined },
+): void {
+  for (const operation of OPERATIONS) {
+    // The stream of events shares its path with the page of events, whose handler chooses.
+    if (operation.streaming) continue;
+    const handler = options.replace(operation) ?? answerOnce(deps, operation, options.maxUnaryMs ?? 30_000);
+    const calls = new WeakMap<FastifyRequest, HttpCall>();
+    app.route({
+      method: operation.verb,
+      url: operation.path.replaceAll(/\{(\w+)\}/g, ":$1"),
+      ...(operation.rawBody === undefined ? {} : { bodyLimit: MAX_BUNDLE_BYTES }),
+      onRequest: async (request, reply) => {
+        calls.set(request, await admitted(deps, operation, request, reply));
+      },
+      onResponse: async (_request, reply) => deps.onCall(operation, reply.statusCode, reply.elapsedTime),
+      handler: async (request, reply) => {
+        const call = calls.get(request);
+        if (call === undefined) throw new MeshError("internal", "a request passed without admission");
+        return handler(request, reply, call, inputOf(operation, request));
+      },
+    });
+  }
+}
+
+/** Sends an error as a problem. */
+export function sendError(
+  deps: Pick<HttpDeps, "errors">,
+  thrown: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  const error = fromFastify(thrown);
+  const problem = toProblem(error, request.id);
+  deps.errors.report(error, { requestId: request.id, path: request.url.split("?", 1)[0] ?? "", transport: "http" });
+  // A body that was refused is still on its way: the connection cannot be used again.
+  if (problem.status === 413) reply.header("connection", "close");
+  void reply
+    .code(problem.status)
+    .headers({ ...SECURITY_HEADERS, "x-request-id": request.id, ...problemHeaders(error) })
+    .type(PROBLEM_TYPE)
+    .send(JSON.stringify(problem));
+}
+
+/** Admits a request outside the table. */
+export async function admitted(
+  deps: Pick<HttpDeps, "admission">,
+  { scope }: Pick<Operation, "scope">,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<HttpCall> {
+  const { caller, token } = await deps.admission.admit(scope, {
+    authorization: request.headers.authorization,
+    address: request.ip,
+    onRate: (state) => void reply.headers(rateHeaders(state)),
+  });
+  const controller = new AbortController();
+  reply.raw.once("close", () => controller.abort(new MeshError("cancelled", "the client has gone away")));
+  return { caller, token, signal: controller.signal, requestId: request.id, transport: "http" };
+}
+
+/** The usual handler: validates, calls, answers with JSON. */
+export function answerOnce(deps: HttpDeps, operation: Operation, maxMs: number): HttpHandler {
+  return async (_request, reply, call, input) => {
+    const response = await withDeadline(deps.clock, maxMs, call, (bounded) =>
+      handle(deps.api, operation, validate(operation, input), bounded),
+    );
+    void reply.code(operation.successStatus).type("application/json; charset=utf-8");
+    return JSON.stringify(response);
+  };
+}
+
+/** Runs a call with a deadline; a handler that ignores its signal holds up no client. */
+async function withDeadline<T>(clock: Clock, ms: number, call: Call, work: (call: Call) => Promise<T>): Promise<T> {
+  const controller = new AbortController();
+  const leave = (): void => controller.abort(call.signal.reason);
+  call.signal.addEventListener("abort", leave, { once: true });
+  const cancelTimer = clock.after(ms, () => {
+    controller.abort(new MeshError("deadline_exceeded", `the call took longer than ${ms} ms; try again`));
+  });
+  const aborted = new Promise<never>((_resolve, reject) => {
+    controller.signal.addEventListener("abort", () => reject(MeshError.from(controller.signal.reason)), { once: true });
+  });
+  try {
+    return await Promise.race([aborted, work({ ...call, signal: controller.signal })]);
+  } finally {
+    cancelTimer();
+    call.signal.removeEventListener("abort", leave);
+  }
+}
+
+function inputOf(operation: Operation, request: FastifyRequest): Record<string, unknown> {
+  const key = request.headers["idempotency-key"];
+  return readInput(operation, {
+    params: request.params as Record<string, unknown>,
+    query: request.query as Record<string, unknown>,
+    body: request.body,
+    idempotencyKey: typeof key === "string" ? key : undefined,
+  });
+}
+
+function addParsers(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser(
+    "application/json",
+    { parseAs: "string" },
+    async (_request: unknown, body: string | Buffer) => {
+      const text = body.toString();
+      if (text.trim() === "") return undefined;
+      try {
+        return JSON.parse(text) as unknown;
+      } catch (thrown) {
+        throw new MeshError("invalid_argument", `the body is not JSON: ${(thrown as Error).message}`);
+      }
+    },
+  );
+  app.addContentTypeParser(
+    "application/octet-stream",
+    { parseAs: "buffer", bodyLimit: MAX_BUNDLE_BYTES },
+    async (_request: unknown, body: string | Buffer) => body,
+  );
+}
+
+function rateHeaders(state: RateState): Readonly<Record<string, string>> {
+  return {
+    "ratelimit-limit": String(state.limit),
+    "ratelimit-remaining": String(state.remaining),
+    "ratelimit-reset": String(state.resetSeconds),
+  };
+}
+
+/** Fastify's own refusals, by status. */
+function fromFastify(thrown: unknown): MeshError {
+  const status = thrown instanceof Error && "statusCode" in thrown ? thrown.statusCode : undefined;
+  switch (thrown instanceof MeshError ? undefined : status) {
+    case 413: {
+      const message = `the body is too large: at most 1 MB of JSON, or ${MAX_BUNDLE_BYTES / 1024 / 1024} MB for an app bundle`;
+      return new HttpError(413, "Too large", { code: "resource_exhausted", message });
+    }
+    case 415: {
+      const message = "send the body as application/json (an app bundle as application/octet-stream)";
+      return new HttpError(415, "Unsupported media type", { code: "invalid_argument", message });
+    }
+    case 400:
+    case 414:
+      return new MeshError("invalid_argument", (thrown as Error).message, { cause: thrown });
+    default:
+      return MeshError.from(thrown);
+  }
+}
+
+const ROUTES = OPERATIONS.map(({ verb, path }) => ({
+  verb,
+  pattern: new RegExp(`^${path.replaceAll(/\{\w+\}/g, "[^/]+")}/?$`),
+}));
+
+function noRoute(request: FastifyRequest): MeshError {
+  const path = request.url.split("?", 1)[0] ?? "";
+  const verbs = [...new Set(ROUTES.filter(({ pattern }) => pattern.test(path)).map(({ verb }) => verb))];
+  if (verbs.length === 0) {
+    return new MeshError(
+      "not_found",
+      `there is nothing at ${path.slice(0, 200)}; see /v1/openapi.json for what there is`,
+    );
+  }
+  const message = `${request.method} is not possible here; use ${verbs.join(" or ")}`;
+  return new HttpError(405, "Method not allowed", { code: "unimplemented", message });
+}
+
+/** Bytes that are not HTTP at all: no request exists, so the answer is written by hand. */
+function refuseBytes(error: { readonly code?: string }, socket: Socket): void {
+  if (socket.destroyed || !socket.writable || error.code === "ECONNRESET") {
+    socket.destroy();
+    return;
+  }
+  const status = error.code === "HPE_HEADER_OVERFLOW" ? 431 : error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? 408 : 400;
+  const body = JSON.stringify({
+    type: "urn:yao:error:invalid_argument",
+    title: "Invalid request",
+    status,
+    detail: "this is not an HTTP request the gateway understands",
+    code: "invalid_argument",
+  });
+  socket.end(
+    `HTTP/1.1 ${status} Bad Request\r\nContent-Type: ${PROBLEM_TYPE}\r\nContent-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+  );
+}

@@ -1,0 +1,179 @@
+/** The OpenAPI 3.1 document: inputs from the schemas that guard the operations, answers from the wire contract. */
+
+import { type ContractField, readContract, type ValueType } from "@mesh/rpc";
+import { z } from "zod";
+
+import { type Operation, OPERATIONS } from "./operations.ts";
+import { pathFields } from "./operation-row.ts";
+
+type Schema = Readonly<Record<string, unknown>>;
+
+const TITLES: Readonly<Record<Operation["service"], string>> = {
+  nodes: "Nodes",
+  runs: "Runs",
+  workspaces: "Workspaces",
+  apps: "Apps and assistants",
+  connectors: "Connectors",
+  tokens: "Tokens",
+  system: "System",
+};
+
+const PROBLEM: Schema = {
+  type: "object",
+  required: ["type", "title", "status", "detail", "code", "request_id"],
+  properties: {
+    type: { type: "string" },
+    title: { type: "string" },
+    status: { type: "integer" },
+    detail: { type: "string", description: "What happened and what to do." },
+    code: { type: "string", description: "The gRPC canonical code in snake case." },
+    request_id: { type: "string" },
+    errors: {
+      type: "array",
+      items: { type: "object", properties: { field: { type: "string" }, message: { type: "string" } } },
+    },
+    details: { type: "object", additionalProperties: true },
+  },
+};
+
+/** Builds the document once; `version` is that of the coordinator. */
+export function openApiDocument(version: string): Schema {
+  const contract = readContract();
+  const responses = new Map(contract.methods.map(({ name, response }) => [name, response]));
+  const paths: Record<string, Record<string, unknown>> = {};
+  for (const operation of OPERATIONS) {
+    const item = (paths[operation.path] ??= {});
+    const verb = operation.verb.toLowerCase();
+    if (operation.streaming) continue;
+    item[verb] = describe(operation, responses.get(operation.method) ?? "");
+  }
+  const events = paths["/v1/runs/{run}/events"]?.["get"] as {
+    responses: Record<string, { description: string; content: object }>;
+  };
+  addEventStream(events);
+  return {
+    openapi: "3.1.0",
+    info: { title: "Yao Mesh", version, description: "Devices, workspaces, assistants and runs of one mesh." },
+    security: [{ token: [] }],
+    tags: Object.values(TITLES).map((name) => ({ name })),
+    paths: { ...paths, ...OTHER_PATHS },
+    components: {
+      securitySchemes: { token: { type: "http", scheme: "bearer" } },
+      schemas: {
+        ...Object.fromEntries([...contract.messages].map(([name, fields]) => [name, messageSchema(fields)])),
+        // `Problem` is a message of the contract: a finding in an app. The error body has a name of its own.
+        ErrorProblem: PROBLEM,
+      },
+    },
+  };
+}
+
+function describe(operation: Operation, response: string): Schema {
+  const { properties, required } = inputSchema(operation);
+  const inPath = pathFields(operation.path);
+  const rest = Object.entries(properties).filter(([name]) => !inPath.includes(name));
+  const isQuery = operation.verb === "GET" || operation.verb === "DELETE";
+  const parameters = [
+    ...inPath.map((name) => ({ name, in: "path", required: true, schema: properties[name] })),
+    ...(isQuery ? rest.map(([name, schema]) => ({ name, in: "query", required: false, schema })) : []),
+    ...(operation.idempotencyField === undefined
+      ? []
+      : [{ name: "Idempotency-Key", in: "header", required: false, schema: { type: "string", maxLength: 200 } }]),
+  ];
+  return {
+    operationId: operation.method,
+    summary: operation.summary,
+    tags: [TITLES[operation.service]],
+    ...(operation.scope === "none" ? { security: [] } : { "x-scope": operation.scope }),
+    parameters,
+    ...(isQuery ? {} : { requestBody: requestBody(operation, rest, required) }),
+    responses: {
+      [operation.successStatus]: {
+        description: "Done.",
+        content: { "application/json": { schema: { $ref: `#/components/schemas/${response}` } } },
+      },
+      default: {
+        description: "Refused or failed.",
+        content: { "application/problem+json": { schema: { $ref: "#/components/schemas/ErrorProblem" } } },
+      },
+    },
+  };
+}
+
+function requestBody(operation: Operation, fields: readonly [string, unknown][], required: readonly string[]): Schema {
+  if (operation.rawBody !== undefined) {
+    return {
+      required: true,
+      content: { "application/octet-stream": { schema: { type: "string", format: "binary" } } },
+    };
+  }
+  const names = fields.map(([name]) => name);
+  const needed = required.filter((name) => names.includes(name));
+  const schema = {
+    type: "object",
+    properties: Object.fromEntries(fields),
+    ...(needed.length === 0 ? {} : { required: needed }),
+    additionalProperties: false,
+  };
+  return { required: needed.length > 0, content: { "application/json": { schema } } };
+}
+
+function inputSchema(operation: Operation): { properties: Record<string, unknown>; required: readonly string[] } {
+  const schema = z.toJSONSchema(operation.input, { io: "input", unrepresentable: "any" });
+  return { properties: { ...schema.properties }, required: schema.required ?? [] };
+}
+
+function messageSchema(fields: readonly ContractField[]): Schema {
+  const required = fields.filter(({ optional }) => !optional).map(({ name }) => name);
+  return {
+    type: "object",
+    properties: Object.fromEntries(fields.map((field) => [field.name, fieldSchema(field)])),
+    ...(required.length === 0 ? {} : { required }),
+  };
+}
+
+function fieldSchema({ type, shape }: ContractField): Schema {
+  const value = valueSchema(type);
+  if (shape === "list") return { type: "array", items: value };
+  return shape === "map" ? { type: "object", additionalProperties: value } : value;
+}
+
+const SCHEMAS: Readonly<Record<Exclude<ValueType["kind"], "message">, Schema>> = {
+  string: { type: "string" },
+  boolean: { type: "boolean" },
+  bytes: { type: "string", format: "byte" },
+  struct: { type: "object", additionalProperties: true },
+  integer: { type: "integer" },
+  unsigned: { type: "integer", minimum: 0 },
+  double: { type: "number" },
+};
+
+function valueSchema(type: ValueType): Schema {
+  return type.kind === "message" ? { $ref: `#/components/schemas/${type.message}` } : SCHEMAS[type.kind];
+}
+
+/** The page and the stream of events share a path; the Accept header chooses. */
+function addEventStream(page: { responses: Record<string, { description: string; content: object }> }): void {
+  const ok = page.responses["200"];
+  if (ok !== undefined) {
+    const description =
+      "With Accept: text/event-stream, events as they happen: id is the seq, event the kind, data a RunEvent.";
+    ok.content = { ...ok.content, "text/event-stream": { schema: { type: "string", description } } };
+  }
+  page.responses["204"] = { description: "The run has ended and the cursor stands at its end.", content: {} };
+}
+
+const plain = (summary: string, contentType: string): Schema => ({
+  get: {
+    summary,
+    security: [],
+    responses: { 200: { description: "Done.", content: { [contentType]: { schema: {} } } } },
+  },
+});
+
+const OTHER_PATHS: Schema = {
+  "/healthz": plain("Whether the process lives.", "application/json"),
+  "/readyz": plain("Whether it can serve; 503 with the reasons otherwise.", "application/json"),
+  "/metrics": plain("Numbers for Prometheus; from this machine, or with a token.", "text/plain"),
+  "/v1/openapi.json": plain("This document.", "application/json"),
+};

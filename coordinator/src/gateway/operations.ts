@@ -1,0 +1,105 @@
+/**
+ * The operation table: every rpc once, for both transports and for the OpenAPI document.
+ *
+ * O1  The type of the table names every handler of `Api`, and no other.
+ * O2  A request reaches its handler only through `validate`, whatever carried it.
+ */
+
+import { isObject, MeshError } from "@mesh/kernel";
+import type { z } from "zod";
+
+import { NODE_ROWS } from "./node-rows.ts";
+import type { Api, Call } from "./operation.ts";
+import type { OperationRow } from "./operation-row.ts";
+import { RUN_ROWS } from "./run-rows.ts";
+import { SYSTEM_ROWS, TOKEN_ROWS } from "./system-rows.ts";
+import { APP_ROWS, CONNECTOR_ROWS, WORKSPACE_ROWS } from "./workspace-rows.ts";
+
+/** A row with its place in the table. */
+export interface Operation extends OperationRow<unknown> {
+  readonly service: keyof Api;
+  /** Name of the handler, such as `createRun`. */
+  readonly method: string;
+  readonly streaming: boolean;
+}
+
+const TABLE: { readonly [S in keyof Api]: { readonly [M in keyof Api[S]]: OperationRow<unknown> } } = {
+  nodes: NODE_ROWS,
+  runs: RUN_ROWS,
+  workspaces: WORKSPACE_ROWS,
+  apps: APP_ROWS,
+  connectors: CONNECTOR_ROWS,
+  tokens: TOKEN_ROWS,
+  system: SYSTEM_ROWS,
+};
+
+/** All operations. */
+export const OPERATIONS: readonly Operation[] = Object.entries(TABLE).flatMap(([service, rows]) =>
+  Object.entries(rows).map(([method, row]: [string, OperationRow<unknown>]): Operation => ({
+    ...row,
+    service: service as keyof Api,
+    method,
+    streaming: method === "followRun",
+  })),
+);
+
+/** The operation of a handler. */
+export function operationOf(service: keyof Api, method: string): Operation {
+  const found = OPERATIONS.find((operation) => operation.service === service && operation.method === method);
+  if (found === undefined) throw new MeshError("internal", `no operation ${service}.${method}`);
+  return found;
+}
+
+/** One finding about a request. */
+export interface FieldError {
+  /** Path with dots; empty for the request as a whole. */
+  readonly field: string;
+  readonly message: string;
+}
+
+/** The whole request message, or `invalid_argument` with every finding in `details.errors`. */
+export function validate(operation: Operation, input: unknown): unknown {
+  const parsed = operation.input.safeParse(input);
+  if (parsed.success) return operation.complete(parsed.data as never);
+  throw invalidFields(parsed.error.issues.flatMap(fieldErrors));
+}
+
+/** The error that reports these findings. */
+export function invalidFields(errors: readonly FieldError[]): MeshError {
+  const shown = errors.slice(0, 20);
+  const texts = shown.map(({ field, message }) => (field === "" ? message : `${field} ${message}`));
+  return new MeshError("invalid_argument", texts.join("; "), { details: { errors: shown } });
+}
+
+function fieldErrors(issue: z.core.$ZodIssue): FieldError[] {
+  const field = issue.path.map(String).join(".");
+  if (issue.code === "unrecognized_keys") {
+    return issue.keys.map((key) => ({
+      field: field === "" ? key : `${field}.${key}`,
+      message: "is not a known field",
+    }));
+  }
+  if (issue.code === "invalid_key") return [{ field, message: issue.issues[0]?.message ?? "is not a valid name" }];
+  if (issue.code === "invalid_type") {
+    return [{ field, message: issue.input === undefined ? "is required" : `must be of type ${issue.expected}` }];
+  }
+  return [{ field, message: issue.message }];
+}
+
+type Handler = (request: unknown, call: Call) => unknown;
+
+/** Calls the handler of a unary operation with a validated request. */
+export async function handle(api: Api, operation: Operation, request: unknown, call: Call): Promise<unknown> {
+  const service = api[operation.service] as unknown as Readonly<Record<string, Handler>>;
+  return service[operation.method]?.(request, call);
+}
+
+/** Calls the handler of a streaming operation with a validated request. */
+export function handleStream(api: Api, operation: Operation, request: unknown, call: Call): AsyncIterable<unknown> {
+  const service = api[operation.service] as unknown as Readonly<Record<string, Handler>>;
+  const stream = service[operation.method]?.(request, call);
+  if (!isObject(stream) || !(Symbol.asyncIterator in stream)) {
+    throw new MeshError("internal", `${operation.method} gave no stream`);
+  }
+  return stream as unknown as AsyncIterable<unknown>;
+}

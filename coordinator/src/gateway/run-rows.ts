@@ -1,0 +1,114 @@
+/** Rows of RunService. */
+
+import {
+  CancelRunRequest,
+  CreateRunRequest,
+  FollowRunRequest,
+  GetRunRequest,
+  ListRunEventsRequest,
+  ListRunsRequest,
+  RetryRunRequest,
+} from "@mesh/proto";
+import { z } from "zod";
+
+import { labels, optionalInt, optionalText, optionalWord, reference, struct, texts } from "./field.ts";
+import type { RunApi } from "./operation.ts";
+import { type OperationRow, row } from "./operation-row.ts";
+
+const WEEK_SECONDS = 604_800;
+const MAX_SEQ = 2 ** 31 - 1;
+/** Input, options and metadata of a run travel in one NATS message of 1 MB. */
+const MAX_INPUT_CHARS = 262_144;
+
+const requirements = z
+  .strictObject({
+    node: optionalText(200),
+    labels,
+    os: optionalText(64),
+    arch: optionalText(64),
+    tools: texts(32, 64),
+  })
+  .optional();
+const byRun = z.strictObject({ run: reference });
+
+/** What RunService accepts, and where. */
+export const RUN_ROWS: { readonly [M in keyof RunApi]: OperationRow<Parameters<RunApi[M]>[0]> } = {
+  createRun: row(
+    "POST /v1/workspaces/{workspace}/runs",
+    {
+      scope: "runs",
+      summary: "Queues a run and tries to place it at once.",
+      input: z.strictObject({
+        workspace: reference,
+        assistant: reference,
+        input: optionalText(MAX_INPUT_CHARS),
+        requirements,
+        options: struct,
+        timeout_seconds: optionalInt(0, WEEK_SECONDS),
+        on_lost: optionalWord("hold", "replace", "fail"),
+        priority: optionalInt(-100, 100),
+        metadata: struct,
+        idempotency_key: optionalText(200),
+        queue_ttl_seconds: optionalInt(0, WEEK_SECONDS),
+      }),
+      message: CreateRunRequest,
+    },
+    { successStatus: 201, idempotencyField: "idempotency_key" },
+  ),
+  listRuns: row("GET /v1/workspaces/{workspace}/runs", {
+    scope: "read",
+    summary: "Lists the newest runs first.",
+    input: z.strictObject({
+      workspace: reference,
+      state: optionalWord(
+        "queued",
+        "placed",
+        "accepted",
+        "running",
+        "waiting",
+        "succeeded",
+        "failed",
+        "cancelled",
+        "lost",
+      ),
+      node: optionalText(200),
+      limit: optionalInt(0, 200),
+      cursor: optionalText(200),
+    }),
+    message: ListRunsRequest,
+  }),
+  getRun: row("GET /v1/runs/{run}", {
+    scope: "read",
+    summary: "Reads one run with its placement explanation.",
+    input: byRun,
+    message: GetRunRequest,
+  }),
+  cancelRun: row("POST /v1/runs/{run}/cancel", {
+    scope: "runs",
+    summary: "Asks a run to stop; idempotent.",
+    input: byRun,
+    message: CancelRunRequest,
+  }),
+  retryRun: row(
+    "POST /v1/runs/{run}/retry",
+    {
+      scope: "runs",
+      summary: "Starts a new run with the same input.",
+      input: byRun,
+      message: RetryRunRequest,
+    },
+    { successStatus: 201 },
+  ),
+  listRunEvents: row("GET /v1/runs/{run}/events", {
+    scope: "read",
+    summary: "Reads a page of events.",
+    input: z.strictObject({ run: reference, after_seq: optionalInt(0, MAX_SEQ), limit: optionalInt(0, 1000) }),
+    message: ListRunEventsRequest,
+  }),
+  followRun: row("GET /v1/runs/{run}/events", {
+    scope: "read",
+    summary: "Streams events after a cursor until the run has ended.",
+    input: z.strictObject({ run: reference, after_seq: optionalInt(0, MAX_SEQ) }),
+    message: FollowRunRequest,
+  }),
+};

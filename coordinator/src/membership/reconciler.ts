@@ -1,0 +1,123 @@
+/**
+ * Rebuilds in NATS what follows from the database: streams, consumers, revocations.
+ *
+ * R1  Runs at start and whenever the connection or a stream comes back, so a deleted JetStream directory heals by itself.
+ * R2  Idempotent; replicas may run it at the same time.
+ */
+
+import { type Bus, type BusAdmin, type NatsTrust, pushRevocations } from "@mesh/bus";
+import { Backoff, type Clock, errorText, type Service } from "@mesh/kernel";
+import type { Logger } from "@mesh/observability";
+import type { Store } from "@mesh/store";
+
+import { recentlyRemoved } from "./node-store.ts";
+
+const REVOCATION_WINDOW_MS = 8 * 24 * 3_600_000;
+/** Also without a sign of trouble, since a store can be changed behind the server's back. */
+const PERIOD_MS = 60_000;
+
+/** What reconciling uses. */
+export interface ReconcilerDeps {
+  readonly bus: Bus;
+  readonly admin: BusAdmin;
+  readonly system: Bus;
+  readonly trust: NatsTrust;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** See the guarantees above. */
+export class Reconciler implements Service {
+  readonly name = "reconciler";
+  readonly #deps: ReconcilerDeps;
+  #wake: () => void = () => undefined;
+  #wanted = false;
+  readonly #prepared = new Map<string, number>();
+
+  constructor(deps: ReconcilerDeps) {
+    this.#deps = deps;
+  }
+
+  /** One whole pass; throws when NATS or the database cannot be reached. */
+  async reconcile(): Promise<void> {
+    const { admin, store } = this.#deps;
+    this.#prepared.clear();
+    await admin.ensureStreams();
+    await admin.ensureIngestConsumer();
+    const nodes = await store.sql<
+      { digest: string; slots: number }[]
+    >`SELECT digest, slots FROM nodes WHERE removed_at IS NULL`;
+    const wanted = new Set(nodes.map((node) => node.digest));
+    for (const node of nodes) await this.prepareNode(node.digest, node.slots);
+    for (const digest of await admin.listWorkConsumers()) {
+      if (!wanted.has(digest)) await admin.removeWorkConsumer(digest);
+    }
+    await this.pushRevocations();
+  }
+
+  /** Soon: something was missing. */
+  request(): void {
+    this.#wanted = true;
+    this.#wake();
+  }
+
+  /** Makes a node's work consumer, unless this replica did so since the last pass. */
+  async prepareNode(digest: string, slots: number): Promise<void> {
+    if (this.#prepared.get(digest) === slots) return;
+    await this.#deps.admin.ensureWorkConsumer(digest, slots);
+    this.#prepared.set(digest, slots);
+  }
+
+  /** Cuts a removed node off now. */
+  async cutOff(digest: string): Promise<void> {
+    await this.pushRevocations();
+    this.#prepared.delete(digest);
+    await this.#deps.admin.removeWorkConsumer(digest);
+    await this.#deps.admin.purgeWork(digest);
+  }
+
+  /** Tells the servers which keys are revoked. */
+  async pushRevocations(): Promise<void> {
+    const removed = await recentlyRemoved(this.#deps.store.sql, REVOCATION_WINDOW_MS);
+    if (removed.size > 0) await pushRevocations(this.#deps.system, this.#deps.trust, Object.fromEntries(removed));
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    const backoff = new Backoff(this.#deps.clock, { firstMs: 250, maxMs: 10_000 });
+    const status = this.#deps.bus.onStatus((now) => {
+      if (now.kind === "connected") this.request();
+    });
+    while (!signal.aborted) {
+      if (!this.#wanted) await this.#idle(signal);
+      if (signal.aborted) break;
+      this.#wanted = false;
+      try {
+        await this.reconcile();
+        backoff.succeeded();
+      } catch (error) {
+        this.#deps.log.warn({ reason: errorText(error) }, "reconciling failed; tried again");
+        this.#wanted = true;
+        await backoff.wait(signal);
+      }
+    }
+    status.stop();
+  }
+
+  #idle(signal: AbortSignal): Promise<void> {
+    return new Promise((resolve) => {
+      const done = (): void => {
+        cancel();
+        signal.removeEventListener("abort", done);
+        this.#wake = () => undefined;
+        resolve();
+      };
+      const cancel = this.#deps.clock.after(PERIOD_MS, () => {
+        this.#wanted = true;
+        done();
+      });
+      this.#wake = done;
+      signal.addEventListener("abort", done, { once: true });
+    });
+  }
+}

@@ -1,0 +1,112 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+
+import { type Candidate, place, type Requirements } from "./placement.ts";
+
+const ANY: Requirements = { nodeId: "", labels: {}, os: "", arch: "", tools: [] };
+
+function node(id: string, over: Partial<Candidate> = {}): Candidate {
+  return {
+    id,
+    name: id,
+    status: "online",
+    lastSeenAt: "2026-01-01T00:00:00.000Z",
+    draining: false,
+    labels: {},
+    os: "linux",
+    arch: "x64",
+    tools: new Set(["git"]),
+    slots: 4,
+    slotsUsed: 0,
+    workspaceIds: [],
+    penalized: false,
+    ...over,
+  };
+}
+
+test("P1: a named device that is offline makes the run wait for it by name, though others are free", () => {
+  const decision = place("ws", { ...ANY, nodeId: "laptop" }, [node("laptop", { status: "offline" }), node("other")]);
+  expect(decision).toMatchObject({ kind: "wait", reason: "waiting for device laptop" });
+});
+
+test("a named device that is draining or full says so", () => {
+  expect(place("ws", { ...ANY, nodeId: "a" }, [node("a", { draining: true })])).toMatchObject({
+    reason: "waiting for device a: draining",
+  });
+  expect(place("ws", { ...ANY, nodeId: "a" }, [node("a", { slotsUsed: 4 })])).toMatchObject({
+    reason: "waiting for device a: all 4 slots in use",
+  });
+});
+
+test("a label that no device has is named in the reason", () => {
+  expect(place("ws", { ...ANY, labels: { gpu: "yes" } }, [node("a"), node("b", { labels: { gpu: "no" } })])).toEqual({
+    kind: "wait",
+    reason: "no device matches with gpu=yes",
+    verdicts: [
+      { nodeId: "a", node: "a", eligible: false, reason: "label gpu=yes missing" },
+      { nodeId: "b", node: "b", eligible: false, reason: "label gpu is no, not yes" },
+    ],
+  });
+});
+
+test("the emptiest node wins, penalized and suspect ones come last", () => {
+  const nodes = [
+    node("busy", { slotsUsed: 2 }),
+    node("penalized", { penalized: true }),
+    node("suspect", { status: "suspect" }),
+    node("calm", { slotsUsed: 1 }),
+  ];
+  expect(place("ws", ANY, nodes)).toMatchObject({ kind: "place", nodeId: "calm" });
+});
+
+test("os, arch and tools are demands", () => {
+  expect(place("ws", { ...ANY, os: "darwin" }, [node("a")])).toMatchObject({
+    reason: "no device matches with os darwin",
+  });
+  expect(place("ws", { ...ANY, tools: ["docker"] }, [node("a")]).verdicts[0]?.reason).toBe(
+    "docker was not found on it",
+  );
+});
+
+test("no node at all tells how to add one", () => {
+  expect(place("ws", ANY, [])).toMatchObject({
+    reason: "no device has joined yet; add one with: yao node token create",
+  });
+});
+
+const candidates = fc.array(
+  fc.record({
+    id: fc.string({ minLength: 1, maxLength: 6 }),
+    status: fc.constantFrom("online" as const, "suspect" as const, "offline" as const),
+    draining: fc.boolean(),
+    slots: fc.integer({ min: 1, max: 3 }),
+    slotsUsed: fc.integer({ min: 0, max: 4 }),
+    penalized: fc.boolean(),
+    labels: fc.dictionary(fc.constantFrom("gpu", "zone"), fc.constantFrom("a", "b")),
+    workspaceIds: fc.subarray(["ws", "other"]),
+  }),
+  { maxLength: 8 },
+);
+
+test("P2 and P3: whatever the fleet, a chosen node fits, and the choice does not depend on the order of nodes", () => {
+  fc.assert(
+    fc.property(candidates, fc.dictionary(fc.constantFrom("gpu"), fc.constantFrom("a")), (raw, labels) => {
+      const nodes = [...new Map(raw.map((entry) => [entry.id, node(entry.id, entry)])).values()];
+      const requirements = { ...ANY, labels };
+      const decision = place("ws", requirements, nodes);
+      const fits = (entry: Candidate): boolean =>
+        entry.status !== "offline" &&
+        !entry.draining &&
+        entry.slotsUsed < entry.slots &&
+        (entry.workspaceIds.length === 0 || entry.workspaceIds.includes("ws")) &&
+        Object.entries(labels).every(([key, value]) => entry.labels[key] === value);
+      if (decision.kind === "wait") {
+        expect(nodes.filter(fits)).toEqual([]);
+        return;
+      }
+      expect(nodes.filter(fits).map((entry) => entry.id)).toContain(decision.nodeId);
+      const reversed = place("ws", requirements, nodes.toReversed());
+      expect(reversed.kind === "place" && reversed.nodeId).toBe(decision.nodeId);
+    }),
+  );
+});

@@ -1,0 +1,192 @@
+/** The statements of one placement pass. All run in one transaction, under one lock, so that slots are never given twice. */
+
+import type { Tx } from "@mesh/store";
+
+import type { Decision } from "../placement/placement.ts";
+import { queueKeyOf, type RunDraft } from "./run-draft.ts";
+import { appendToLogs } from "./run-log.ts";
+import type { StoredPlacement, StoredRequirements } from "./run-row.ts";
+import { LEASE_MS, RUN_EVENT } from "./run-state.ts";
+
+// Any constant will do; it only has to differ from the other advisory locks of this database.
+const PLACEMENT_LOCK = 7_402_001;
+
+/** What dispatch needs to know of a run that may be placed now. */
+export interface Dispatchable {
+  readonly id: string;
+  readonly workspaceId: string;
+  readonly assistantId: string;
+  readonly bundleDigest: string;
+  readonly input: string;
+  readonly options: Readonly<Record<string, unknown>>;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly requirements: StoredRequirements;
+  readonly priority: number;
+  readonly timeoutMs: number;
+  readonly createdBy: string;
+  readonly attempt: number;
+  readonly epoch: number;
+  /** Set when the run has no row yet. */
+  readonly draft: RunDraft | undefined;
+}
+
+/** A run with the decision made for it. */
+export interface Decided {
+  readonly run: Dispatchable;
+  readonly decision: Decision;
+}
+
+/** One group of queued runs with equal demands. */
+export interface QueueGroup {
+  readonly queueKey: string;
+  readonly workspaceId: string;
+  readonly requirements: StoredRequirements;
+  readonly reason: string;
+}
+
+/** Serializes placement over all replicas until the transaction ends. */
+export async function lockPlacement(tx: Tx): Promise<void> {
+  await tx`SELECT pg_advisory_xact_lock(${PLACEMENT_LOCK})`;
+}
+
+/** The distinct demands of all queued runs. */
+export async function queueGroups(tx: Tx, limit: number): Promise<readonly QueueGroup[]> {
+  return tx<QueueGroup[]>`
+    SELECT DISTINCT ON (queue_key) queue_key AS "queueKey", workspace_id AS "workspaceId", requirements, reason
+    FROM runs WHERE state = 'queued' AND not_before <= now() AND cancel_requested_at IS NULL
+    ORDER BY queue_key, priority DESC, id LIMIT ${limit}`;
+}
+
+/** The first `perGroup` queued runs of each group, oldest of the highest priority first. */
+export async function pickQueued(
+  tx: Tx,
+  queueKeys: readonly string[],
+  perGroup: number,
+): Promise<readonly Dispatchable[]> {
+  const rows = await tx<Omit<Dispatchable, "draft">[]>`
+    SELECT r.* FROM unnest(${[...queueKeys]}::text[]) AS k (key) CROSS JOIN LATERAL (
+      SELECT id, workspace_id AS "workspaceId", assistant_id AS "assistantId", bundle_digest AS "bundleDigest", input,
+        options, metadata, requirements, priority, timeout_ms AS "timeoutMs", created_by AS "createdBy", attempt,
+        lease_epoch AS epoch
+      FROM runs WHERE state = 'queued' AND queue_key = k.key AND not_before <= now() AND cancel_requested_at IS NULL
+      ORDER BY priority DESC, id LIMIT ${perGroup} FOR UPDATE SKIP LOCKED
+    ) r`;
+  return rows.map((row) => ({ ...row, draft: undefined }));
+}
+
+/** Inserts new runs in the state their decision gives them, with the first events of their logs. */
+export async function insertRuns(tx: Tx, decided: readonly Decided[], at: string): Promise<void> {
+  const rows = decided.flatMap(({ run, decision }) =>
+    run.draft === undefined ? [] : [insertRow(run.draft, decision, at)],
+  );
+  if (rows.length === 0) return;
+  await tx`
+    INSERT INTO runs (id, workspace_id, assistant_id, app_id, app_name, app_version, bundle_digest, input, options, metadata,
+      requirements, queue_key, state, reason, node_id, lease_epoch, lease_until, attempt, on_lost, priority, timeout_ms,
+      queue_until, last_seq, placement, retry_of, created_by, placed_at)
+    SELECT id, workspace_id, assistant_id, app_id, app_name, app_version, bundle_digest, input, options, metadata,
+      requirements, queue_key, state, reason, node_id, lease_epoch,
+      CASE WHEN node_id IS NULL THEN NULL ELSE now() + ${LEASE_MS} * interval '1 ms' END, lease_epoch, on_lost, priority,
+      timeout_ms, now() + queue_ttl_ms * interval '1 ms', 2, placement, retry_of, created_by,
+      CASE WHEN node_id IS NULL THEN NULL ELSE now() END
+    FROM jsonb_to_recordset(${tx.json(rows as never)}::jsonb) AS d (id text, workspace_id text, assistant_id text,
+      app_id text, app_name text, app_version int, bundle_digest text, input text, options jsonb, metadata jsonb,
+      requirements jsonb, queue_key text, state text, reason text, node_id text, lease_epoch int, on_lost text, priority int,
+      timeout_ms bigint, queue_ttl_ms bigint, placement jsonb, retry_of text, created_by text)`;
+  const events = decided.flatMap(({ run, decision }) => {
+    if (run.draft === undefined) return [];
+    const epoch = decision.kind === "place" ? 1 : 0;
+    const second = decisionEvent(decision, epoch);
+    return [
+      { runId: run.id, seq: 1, epoch: 0, kind: RUN_EVENT.queued, body: { assistant: run.assistantId } },
+      { runId: run.id, seq: 2, epoch, kind: second.kind, body: second.body },
+    ];
+  });
+  await tx`
+    INSERT INTO run_events (run_id, seq, epoch, n, at, kind, body)
+    SELECT run_id, seq, epoch, NULL, clock_timestamp(), kind, body FROM unnest(
+      ${events.map((e) => e.runId)}::text[], ${events.map((e) => e.seq)}::int[], ${events.map((e) => e.epoch)}::int[],
+      ${events.map((e) => e.kind)}::text[], ${events.map((e) => JSON.stringify(e.body))}::text[]
+    ) AS e (run_id, seq, epoch, kind, body)`;
+}
+
+/** Moves queued runs to their nodes: next epoch, fresh lease, empty event cursor of the epoch. */
+export async function placeQueued(tx: Tx, decided: readonly Decided[], at: string): Promise<void> {
+  const placed = decided.flatMap(({ run, decision }) =>
+    run.draft === undefined && decision.kind === "place" ? [{ run, decision }] : [],
+  );
+  if (placed.length === 0) return;
+  await tx`
+    UPDATE runs r SET state = 'placed', reason = '', node_id = p.node_id, lease_epoch = r.lease_epoch + 1, committed_n = 0,
+      lease_until = now() + ${LEASE_MS} * interval '1 ms', attempt = r.attempt + 1, placed_at = now(), hold_until = NULL,
+      placement = p.placement::jsonb
+    FROM unnest(
+      ${placed.map((p) => p.run.id)}::text[], ${placed.map((p) => p.decision.nodeId)}::text[],
+      ${placed.map((p) => JSON.stringify(toPlacement(p.decision, at)))}::text[]
+    ) AS p (id, node_id, placement) WHERE r.id = p.id`;
+  await appendToLogs(
+    tx,
+    placed.map(({ run, decision }) => ({ runId: run.id, ...decisionEvent(decision, run.epoch + 1) })),
+  );
+}
+
+/** Tells every queued run of a group why it waits, where that changed. Returns the ids of runs whose log grew. */
+export async function explainWaiting(tx: Tx, group: QueueGroup, decision: Decision, at: string): Promise<string[]> {
+  if (decision.kind === "place" || decision.reason === group.reason) return [];
+  const rows = await tx<{ id: string }[]>`
+    UPDATE runs SET reason = ${decision.reason}, placement = ${JSON.stringify(toPlacement(decision, at))}::text::jsonb
+    WHERE state = 'queued' AND queue_key = ${group.queueKey} AND reason <> ${decision.reason} RETURNING id`;
+  const ids = rows.map((row) => row.id);
+  await appendToLogs(
+    tx,
+    ids.map((runId) => ({ runId, ...decisionEvent(decision, 0) })),
+  );
+  return ids;
+}
+
+function insertRow(draft: RunDraft, decision: Decision, at: string): Record<string, unknown> {
+  const placed = decision.kind === "place";
+  return {
+    id: draft.id,
+    workspace_id: draft.workspaceId,
+    assistant_id: draft.assistantId,
+    app_id: draft.appId,
+    app_name: draft.appName,
+    app_version: draft.appVersion,
+    bundle_digest: draft.bundleDigest,
+    input: draft.input,
+    options: draft.options,
+    metadata: draft.metadata,
+    requirements: draft.requirements,
+    queue_key: queueKeyOf(draft.workspaceId, draft.requirements),
+    state: placed ? "placed" : "queued",
+    reason: placed ? "" : decision.reason,
+    node_id: placed ? decision.nodeId : null,
+    lease_epoch: placed ? 1 : 0,
+    on_lost: draft.onLost,
+    priority: draft.priority,
+    timeout_ms: draft.timeoutMs,
+    queue_ttl_ms: draft.queueTtlMs,
+    placement: toPlacement(decision, at),
+    retry_of: draft.retryOf ?? null,
+    created_by: draft.createdBy,
+  };
+}
+
+function decisionEvent(decision: Decision, epoch: number): { kind: string; body: Record<string, unknown> } {
+  if (decision.kind === "wait") return { kind: RUN_EVENT.waiting, body: { reason: decision.reason } };
+  const { nodeId, node, summary } = decision;
+  return { kind: RUN_EVENT.placed, body: { node, node_id: nodeId, epoch, summary } };
+}
+
+function toPlacement(decision: Decision, at: string): StoredPlacement {
+  return decision.kind === "place"
+    ? {
+        node_id: decision.nodeId,
+        node: decision.node,
+        summary: decision.summary,
+        verdicts: decision.verdicts,
+        decided_at: at,
+      }
+    : { summary: decision.reason, verdicts: decision.verdicts, decided_at: at };
+}

@@ -1,0 +1,72 @@
+/** The statements of event ingest. */
+
+import type { Tx } from "@mesh/store";
+
+import type { FoldRow, RunChange } from "./run-fold.ts";
+import { appendToLogs } from "./run-log.ts";
+import { isTerminal, RUN_EVENT } from "./run-state.ts";
+
+/** A locked run. */
+export type IngestRow = FoldRow;
+
+/** Locks the runs of a delivery, in id order so that replicas cannot deadlock. Runs without a node are left out. */
+export async function lockRuns(tx: Tx, runIds: readonly string[]): Promise<readonly IngestRow[]> {
+  return tx<IngestRow[]>`
+    SELECT r.id, r.state, r.lease_epoch, r.committed_n, n.digest AS node, r.on_lost,
+      r.cancel_requested_at IS NOT NULL AS cancel_requested
+    FROM runs r JOIN nodes n ON n.id = r.node_id
+    WHERE r.id = ANY (${[...runIds]}) ORDER BY r.id FOR UPDATE OF r`;
+}
+
+/** Stores events and the state they stand for. */
+export async function appendNodeEvents(tx: Tx, changes: readonly RunChange[]): Promise<void> {
+  const grown = changes.filter((change) => change.events.length > 0);
+  if (grown.length === 0) return;
+  const seqs = await updateRuns(tx, grown);
+  const rows = grown.flatMap((change) => {
+    const last = seqs.get(change.runId) ?? 0;
+    return change.events.map((event, i) => ({ change, event, seq: last - change.events.length + 1 + i }));
+  });
+  await tx`
+    INSERT INTO run_events (run_id, seq, epoch, n, at, kind, delta_of, body)
+    SELECT run_id, seq, epoch, n, to_timestamp(at_ms / 1000), kind, nullif(delta_of, ''), body FROM unnest(
+      ${rows.map((r) => r.change.runId)}::text[], ${rows.map((r) => r.seq)}::int[], ${rows.map((r) => r.change.epoch)}::int[],
+      ${rows.map((r) => r.event.n)}::int[], ${rows.map((r) => r.event.at_ms)}::float8[], ${rows.map((r) => r.event.kind)}::text[],
+      ${rows.map((r) => r.event.delta_of)}::text[], ${rows.map((r) => r.event.body)}::text[]
+    ) AS e (run_id, seq, epoch, n, at_ms, kind, delta_of, body)`;
+  const requeued = grown.filter((change) => change.requeueReason !== undefined);
+  await appendToLogs(
+    tx,
+    requeued.map((change) => ({
+      runId: change.runId,
+      kind: RUN_EVENT.requeued,
+      body: { reason: change.requeueReason },
+    })),
+  );
+}
+
+async function updateRuns(tx: Tx, grown: readonly RunChange[]): Promise<Map<string, number>> {
+  // Flags travel as numbers: the driver takes an array of booleans for one boolean.
+  const rows = await tx<{ id: string; last_seq: number }[]>`
+    UPDATE runs r SET
+      last_seq = r.last_seq + c.events, committed_n = c.committed_n, state = c.state,
+      reason = CASE WHEN c.requeued = 1 THEN 'starting again: the device handed it back' ELSE '' END,
+      hold_until = NULL,
+      started_at = CASE WHEN c.started = 1 THEN coalesce(r.started_at, clock_timestamp()) ELSE r.started_at END,
+      finished_at = CASE WHEN c.ended = 1 THEN clock_timestamp() ELSE NULL END,
+      lease_until = CASE WHEN 1 IN (c.ended, c.requeued) THEN NULL ELSE r.lease_until END,
+      node_id = CASE WHEN c.requeued = 1 THEN NULL ELSE r.node_id END,
+      error = CASE WHEN c.ended = 1 THEN c.error::jsonb END,
+      output = CASE WHEN c.ended = 1 THEN c.output ELSE '' END,
+      usage = CASE WHEN c.ended = 1 THEN c.usage::jsonb END
+    FROM unnest(
+      ${grown.map((c) => c.runId)}::text[], ${grown.map((c) => c.events.length)}::int[], ${grown.map((c) => c.committedN)}::int[],
+      ${grown.map((c) => c.state)}::text[], ${grown.map((c) => Number(c.started))}::int[], ${grown.map((c) => Number(isTerminal(c.state)))}::int[],
+      ${grown.map((c) => Number(c.requeueReason !== undefined))}::int[],
+      ${grown.map((c) => (c.result?.error === undefined ? null : JSON.stringify(c.result.error)))}::text[],
+      ${grown.map((c) => c.result?.output ?? "")}::text[],
+      ${grown.map((c) => (c.result?.usage === undefined ? null : JSON.stringify(c.result.usage)))}::text[]
+    ) AS c (id, events, committed_n, state, started, ended, requeued, error, output, usage)
+    WHERE r.id = c.id RETURNING r.id, r.last_seq`;
+  return new Map(rows.map((row) => [row.id, row.last_seq]));
+}

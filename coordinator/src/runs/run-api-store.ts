@@ -1,0 +1,70 @@
+/** Statements of RunService that belong to no loop. */
+
+import { insertAudit, type Sql } from "@mesh/store";
+
+import { appendToLogs } from "./run-log.ts";
+import { RUN_EVENT } from "./run-state.ts";
+import { finishRuns } from "./sweep-store.ts";
+
+/** Where an assistant comes from. */
+export interface AssistantSource {
+  readonly appId: string;
+  readonly appName: string;
+  readonly appVersion: number;
+  readonly bundleDigest: string;
+}
+
+/** The app version that serves an assistant now. */
+export async function findAssistant(
+  sql: Sql,
+  workspaceId: string,
+  assistantId: string,
+): Promise<AssistantSource | undefined> {
+  const rows = await sql<AssistantSource[]>`
+    SELECT a.app_id AS "appId", p.name AS "appName", p.version AS "appVersion", p.digest AS "bundleDigest"
+    FROM assistants a JOIN apps p ON p.id = a.app_id WHERE a.workspace_id = ${workspaceId} AND a.id = ${assistantId}`;
+  return rows[0];
+}
+
+/** A node by id or name. */
+export async function findNode(
+  sql: Sql,
+  ref: string,
+): Promise<{ id: string; name: string; workspace_ids: string[] } | undefined> {
+  const rows = await sql<{ id: string; name: string; workspace_ids: string[] }[]>`
+    SELECT id, name, workspace_ids FROM nodes WHERE (id = ${ref} OR name = ${ref}) AND removed_at IS NULL`;
+  return rows[0];
+}
+
+/**
+ * Ends a queued run at once; marks any other for cancellation and returns where it must be told.
+ * Does nothing to a run that ended or is being cancelled already (then it is told again).
+ */
+export async function requestCancel(
+  sql: Sql,
+  runId: string,
+  audit: { readonly auditId: string; readonly actor: string },
+): Promise<{ digest: string; epoch: number } | undefined> {
+  return sql.begin(async (tx) => {
+    const rows = await tx<
+      { state: string; workspace_id: string; lease_epoch: number; digest: string | null; asked: boolean }[]
+    >`
+      SELECT r.state, r.workspace_id, r.lease_epoch, n.digest, r.cancel_requested_at IS NOT NULL AS asked
+      FROM runs r LEFT JOIN nodes n ON n.id = r.node_id WHERE r.id = ${runId} FOR UPDATE OF r`;
+    const row = rows[0];
+    if (row === undefined || ["succeeded", "failed", "cancelled", "lost"].includes(row.state)) return undefined;
+    if (!row.asked) {
+      await tx`UPDATE runs SET cancel_requested_at = now() WHERE id = ${runId}`;
+      await insertAudit(tx, {
+        id: audit.auditId,
+        actor: audit.actor,
+        action: "run.cancel",
+        object: runId,
+        workspaceId: row.workspace_id,
+      });
+      if (row.state === "queued") await finishRuns(tx, [runId], { state: "cancelled" });
+      else await appendToLogs(tx, [{ runId, kind: RUN_EVENT.cancelling, body: { by: audit.actor } }]);
+    }
+    return row.digest === null || row.state === "queued" ? undefined : { digest: row.digest, epoch: row.lease_epoch };
+  });
+}

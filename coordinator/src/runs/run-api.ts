@@ -1,0 +1,245 @@
+/** RunService: what people and programs do with runs. */
+
+import { type Bus, subjects } from "@mesh/bus";
+import { type Ids, isId, MeshError } from "@mesh/kernel";
+import {
+  Command,
+  type CreateRunRequest,
+  type FollowRunResponse,
+  type ListRunEventsResponse,
+  type RunEvent,
+} from "@mesh/proto";
+import type { Store } from "@mesh/store";
+
+import type { Access, Need } from "../auth/access.ts";
+import { actorOf } from "../auth/caller.ts";
+import type { Call, RunApi } from "../gateway/operation.ts";
+import type { Dispatcher } from "./dispatcher.ts";
+import type { EventTail } from "./event-tail.ts";
+import { endsRun, toRunEvent, withSnapshots } from "./event-view.ts";
+import { findAssistant, findNode, requestCancel } from "./run-api-store.ts";
+import type { RunDraft } from "./run-draft.ts";
+import { findRun, listEvents, listRuns, type RunRow, type StoredRequirements } from "./run-row.ts";
+import { isTerminal, type OnLost, toRunState } from "./run-state.ts";
+import { toRun } from "./run-view.ts";
+
+const DEFAULT_TIMEOUT_S = 3600;
+const DEFAULT_QUEUE_TTL_S = 86_400;
+
+/** What the handlers use. */
+export interface RunApiDeps {
+  readonly store: Store;
+  readonly access: Access;
+  readonly dispatcher: Dispatcher;
+  readonly tail: EventTail;
+  readonly bus: Bus;
+  readonly ids: Ids;
+  readonly committed: (runIds: readonly string[]) => void;
+}
+
+/** Builds the handlers. */
+export function createRunApi(deps: RunApiDeps): RunApi {
+  return {
+    createRun: async (request, call) => {
+      const draft = await toDraft(deps, request, call);
+      const runId = await deps.dispatcher.create(draft);
+      return { run: toRun(await mustFind(deps, runId)) };
+    },
+    listRuns: async (request, call) => {
+      const workspace = await deps.access.workspace(call.caller, request.workspace, "read");
+      if (request.state !== "" && toRunState(request.state) === undefined) {
+        throw new MeshError("invalid_argument", `"${request.state}" is not a state of a run`);
+      }
+      const nodeId = request.node === "" ? "" : (await mustFindNode(deps, request.node)).id;
+      const limit = request.limit === 0 ? 50 : request.limit;
+      const rows = await listRuns(deps.store.sql, {
+        workspaceId: workspace.id,
+        state: request.state,
+        nodeId,
+        before: request.cursor,
+        limit,
+      });
+      return { runs: rows.map(toRun), next_cursor: rows.length === limit ? (rows.at(-1)?.id ?? "") : "" };
+    },
+    getRun: async (request, call) => ({ run: toRun(await allowed(deps, request.run, call, "read")) }),
+    cancelRun: (request, call) => cancelRun(deps, request.run, call),
+    retryRun: (request, call) => retryRun(deps, request.run, call),
+    listRunEvents: (request, call) => listRunEvents(deps, request, call),
+    followRun: (request, call) => followRun(deps, request.run, request.after_seq, call),
+  };
+}
+
+async function toDraft(deps: RunApiDeps, request: CreateRunRequest, call: Call): Promise<RunDraft> {
+  const workspace = await deps.access.workspace(call.caller, request.workspace, "write");
+  const assistant = await findAssistant(deps.store.sql, workspace.id, request.assistant);
+  if (assistant === undefined) {
+    throw new MeshError(
+      "not_found",
+      `assistant "${request.assistant}" was not found in workspace ${workspace.name}; see yao app list, or push an app with: yao app push DIR`,
+    );
+  }
+  return {
+    id: deps.ids.next("run"),
+    workspaceId: workspace.id,
+    assistantId: request.assistant,
+    ...assistant,
+    input: request.input,
+    options: request.options ?? {},
+    metadata: request.metadata ?? {},
+    requirements: await toRequirements(deps, request, workspace.id),
+    onLost: toOnLost(request.on_lost),
+    priority: request.priority,
+    timeoutMs: (request.timeout_seconds || DEFAULT_TIMEOUT_S) * 1000,
+    queueTtlMs: (request.queue_ttl_seconds || DEFAULT_QUEUE_TTL_S) * 1000,
+    retryOf: undefined,
+    createdBy: actorOf(call.caller),
+    idempotencyKey: request.idempotency_key,
+  };
+}
+
+async function toRequirements(
+  deps: RunApiDeps,
+  request: CreateRunRequest,
+  workspaceId: string,
+): Promise<StoredRequirements> {
+  const wanted = request.requirements;
+  const base = {
+    labels: wanted?.labels ?? {},
+    os: wanted?.os ?? "",
+    arch: wanted?.arch ?? "",
+    tools: wanted?.tools ?? [],
+  };
+  if (wanted === undefined || wanted.node === "") return { node_id: "", node: "", ...base };
+  const node = await mustFindNode(deps, wanted.node);
+  if (node.workspace_ids.length > 0 && !node.workspace_ids.includes(workspaceId)) {
+    throw new MeshError(
+      "failed_precondition",
+      `device ${node.name} does not serve this workspace; choose another device`,
+    );
+  }
+  return { node_id: node.id, node: node.name, ...base };
+}
+
+async function mustFindNode(
+  deps: RunApiDeps,
+  ref: string,
+): Promise<{ id: string; name: string; workspace_ids: string[] }> {
+  const node = await findNode(deps.store.sql, ref);
+  if (node === undefined) throw new MeshError("not_found", `device "${ref}" is not known; see yao node list`);
+  return node;
+}
+
+function toOnLost(text: string): OnLost {
+  if (text === "" || text === "hold") return "hold";
+  if (text === "replace" || text === "fail") return text;
+  throw new MeshError("invalid_argument", `on_lost must be hold, replace or fail, not "${text}"`);
+}
+
+async function mustFind(deps: RunApiDeps, runId: string): Promise<RunRow> {
+  const row = await findRun(deps.store.sql, runId);
+  if (row === undefined) throw new MeshError("not_found", `run ${runId} was not found`);
+  return row;
+}
+
+async function allowed(deps: RunApiDeps, runId: string, call: Call, need: Need): Promise<RunRow> {
+  const row = isId("run", runId) ? await findRun(deps.store.sql, runId) : undefined;
+  await deps.access.object(call.caller, row?.workspace_id, need, { kind: "run", id: runId, list: "yao runs list" });
+  if (row === undefined) throw new MeshError("not_found", `run ${runId} was not found; see yao runs list`);
+  return row;
+}
+
+async function cancelRun(deps: RunApiDeps, runId: string, call: Call): ReturnType<RunApi["cancelRun"]> {
+  await allowed(deps, runId, call, "write");
+  const running = await requestCancel(deps.store.sql, runId, {
+    auditId: deps.ids.next("audit"),
+    actor: actorOf(call.caller),
+  });
+  deps.committed([runId]);
+  if (running !== undefined) {
+    const command: Command["command"] = {
+      $case: "cancel",
+      value: { run_id: runId, epoch: running.epoch, why: "user" },
+    };
+    deps.bus.publish(subjects.command(running.digest), Command.encode({ command }).finish());
+  }
+  deps.dispatcher.poke();
+  return { run: toRun(await mustFind(deps, runId)) };
+}
+
+async function retryRun(deps: RunApiDeps, runId: string, call: Call): ReturnType<RunApi["retryRun"]> {
+  const old = await allowed(deps, runId, call, "write");
+  if (!isTerminal(old.state)) {
+    throw new MeshError(
+      "failed_precondition",
+      `run ${runId} has not ended; cancel it first with: yao runs cancel ${runId}`,
+    );
+  }
+  const assistant = await findAssistant(deps.store.sql, old.workspace_id, old.assistant_id);
+  if (assistant === undefined)
+    throw new MeshError("failed_precondition", `assistant "${old.assistant_id}" is no longer there`);
+  const draft: RunDraft = {
+    id: deps.ids.next("run"),
+    workspaceId: old.workspace_id,
+    assistantId: old.assistant_id,
+    ...assistant,
+    input: old.input,
+    options: old.options,
+    metadata: old.metadata,
+    requirements: old.requirements,
+    onLost: old.on_lost,
+    priority: old.priority,
+    timeoutMs: old.timeout_ms,
+    queueTtlMs: DEFAULT_QUEUE_TTL_S * 1000,
+    retryOf: old.id,
+    createdBy: actorOf(call.caller),
+    idempotencyKey: "",
+  };
+  return { run: toRun(await mustFind(deps, await deps.dispatcher.create(draft))) };
+}
+
+async function listRunEvents(
+  deps: RunApiDeps,
+  request: { run: string; after_seq: number; limit: number },
+  call: Call,
+): Promise<ListRunEventsResponse> {
+  const run = await allowed(deps, request.run, call, "read");
+  const rows = await listEvents(
+    deps.store.sql,
+    request.run,
+    request.after_seq,
+    request.limit === 0 ? 500 : request.limit,
+  );
+  const last = rows.at(-1);
+  return {
+    events: await withSnapshots(deps.store.sql, request.after_seq, rows),
+    last_seq: last?.seq ?? request.after_seq,
+    ended: (last !== undefined && endsRun(last)) || (last === undefined && isTerminal(run.state)),
+  };
+}
+
+async function* followRun(
+  deps: RunApiDeps,
+  runId: string,
+  afterSeq: number,
+  call: Call,
+): AsyncGenerator<FollowRunResponse> {
+  const run = await allowed(deps, runId, call, "read");
+  if (afterSeq > run.last_seq) {
+    throw new MeshError("out_of_range", `run ${runId} has ${run.last_seq} events; there is none after ${afterSeq} yet`);
+  }
+  if (isTerminal(run.state) && afterSeq >= run.last_seq) return;
+  const reader = deps.tail.open(runId, afterSeq);
+  let cursor = afterSeq;
+  try {
+    while (!call.signal.aborted) {
+      const rows = await reader.next(call.signal);
+      const gapless = rows.every((row, i) => row.seq === cursor + 1 + i);
+      const events: RunEvent[] = gapless ? rows.map(toRunEvent) : await withSnapshots(deps.store.sql, cursor, rows);
+      cursor = rows.at(-1)?.seq ?? cursor;
+      for (const event of events) yield { event };
+      if (rows.some(endsRun)) return;
+    }
+  } finally {
+    reader.close();
+  }
+}

@@ -1,0 +1,55 @@
+/** A run that is about to be created. */
+
+import { createHash } from "node:crypto";
+
+import { canonicalJson } from "@mesh/kernel";
+
+import type { StoredRequirements } from "./run-row.ts";
+import type { OnLost } from "./run-state.ts";
+
+/** Everything a new run is made of; ids and names are already resolved and allowed. */
+export interface RunDraft {
+  readonly id: string;
+  readonly workspaceId: string;
+  readonly assistantId: string;
+  readonly appId: string;
+  readonly appName: string;
+  readonly appVersion: number;
+  readonly bundleDigest: string;
+  readonly input: string;
+  readonly options: Readonly<Record<string, unknown>>;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly requirements: StoredRequirements;
+  readonly onLost: OnLost;
+  readonly priority: number;
+  readonly timeoutMs: number;
+  readonly queueTtlMs: number;
+  readonly retryOf: string | undefined;
+  readonly createdBy: string;
+  /** Makes creation idempotent within `createdBy`. */
+  readonly idempotencyKey: string;
+}
+
+/** Runs with equal keys have equal demands: one placement decision serves them all. */
+export function queueKeyOf(workspaceId: string, requirements: StoredRequirements): string {
+  const { node_id, labels, os, arch, tools } = requirements;
+  const text = canonicalJson({ workspaceId, node_id, labels, os, arch, tools: tools.toSorted() });
+  return createHash("sha256").update(text).digest("hex").slice(0, 24);
+}
+
+/** What must be equal for a repeated idempotency key to mean the same request. */
+export function requestHashOf(draft: RunDraft): string {
+  const { workspaceId, assistantId, input, options, metadata, requirements, onLost, priority, timeoutMs } = draft;
+  const text = canonicalJson({
+    workspaceId,
+    assistantId,
+    input,
+    options,
+    metadata,
+    requirements,
+    onLost,
+    priority,
+    timeoutMs,
+  });
+  return createHash("sha256").update(text).digest("hex");
+}

@@ -1,0 +1,130 @@
+/** A run as stored, and the statements that read runs. */
+
+import type { Sql, Tx } from "@mesh/store";
+
+import type { Verdict } from "../placement/placement.ts";
+import type { OnLost, RunFailure, RunState } from "./run-state.ts";
+
+/** What a run demands of a node, as stored. */
+export interface StoredRequirements {
+  readonly node_id: string;
+  /** Name the caller used; for people only. */
+  readonly node: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly os: string;
+  readonly arch: string;
+  readonly tools: readonly string[];
+}
+
+/** The newest placement decision, as stored. */
+export interface StoredPlacement {
+  readonly node_id?: string;
+  readonly node?: string;
+  readonly summary: string;
+  readonly verdicts: readonly Verdict[];
+  readonly decided_at: string;
+}
+
+/** One row of `runs` with the name of its node. */
+export interface RunRow {
+  readonly id: string;
+  readonly workspace_id: string;
+  readonly assistant_id: string;
+  readonly app_name: string;
+  readonly app_version: number;
+  readonly bundle_digest: string;
+  readonly input: string;
+  readonly options: Readonly<Record<string, unknown>>;
+  readonly metadata: Readonly<Record<string, unknown>>;
+  readonly requirements: StoredRequirements;
+  readonly state: RunState;
+  readonly reason: string;
+  readonly node_id: string | null;
+  readonly node_name: string | null;
+  readonly lease_epoch: number;
+  readonly attempt: number;
+  readonly on_lost: OnLost;
+  readonly priority: number;
+  readonly timeout_ms: number;
+  readonly cancel_requested_at: Date | null;
+  readonly last_seq: number;
+  readonly placement: StoredPlacement | null;
+  readonly error: RunFailure | null;
+  readonly output: string;
+  readonly usage: Readonly<Record<string, unknown>> | null;
+  readonly retry_of: string | null;
+  readonly created_by: string;
+  readonly created_at: Date;
+  readonly started_at: Date | null;
+  readonly finished_at: Date | null;
+}
+
+function columns(sql: Sql | Tx): ReturnType<Sql> {
+  return sql`r.id, r.workspace_id, r.assistant_id, r.app_name, r.app_version, r.bundle_digest, r.input, r.options,
+    r.metadata, r.requirements, r.state, r.reason, r.node_id, n.name AS node_name, r.lease_epoch, r.attempt, r.on_lost,
+    r.priority, r.timeout_ms, r.cancel_requested_at, r.last_seq, r.placement, r.error, r.output, r.usage, r.retry_of,
+    r.created_by, r.created_at, r.started_at, r.finished_at`;
+}
+
+/** One run by id. */
+export async function findRun(sql: Sql | Tx, runId: string): Promise<RunRow | undefined> {
+  const rows = await sql<RunRow[]>`
+    SELECT ${columns(sql)} FROM runs r LEFT JOIN nodes n ON n.id = r.node_id WHERE r.id = ${runId}`;
+  return rows[0];
+}
+
+/** Filters of {@link listRuns}; empty strings filter nothing. */
+export interface RunFilter {
+  readonly workspaceId: string;
+  readonly state: string;
+  readonly nodeId: string;
+  /** Id of the last run of the page before. */
+  readonly before: string;
+  readonly limit: number;
+}
+
+/** A page of runs, newest first. */
+export async function listRuns(sql: Sql, filter: RunFilter): Promise<readonly RunRow[]> {
+  return sql<RunRow[]>`
+    SELECT ${columns(sql)} FROM runs r LEFT JOIN nodes n ON n.id = r.node_id
+    WHERE r.workspace_id = ${filter.workspaceId}
+      ${filter.state === "" ? sql`` : sql`AND r.state = ${filter.state}`}
+      ${filter.nodeId === "" ? sql`` : sql`AND r.node_id = ${filter.nodeId}`}
+      ${filter.before === "" ? sql`` : sql`AND r.id < ${filter.before}`}
+    ORDER BY r.id DESC LIMIT ${filter.limit}`;
+}
+
+/** One stored event. */
+export interface EventRow {
+  readonly run_id: string;
+  readonly seq: number;
+  readonly epoch: number;
+  readonly at: Date;
+  readonly kind: string;
+  readonly body: string;
+}
+
+/** Events after a cursor, oldest first. */
+export async function listEvents(
+  sql: Sql,
+  runId: string,
+  afterSeq: number,
+  limit: number,
+): Promise<readonly EventRow[]> {
+  return sql<EventRow[]>`
+    SELECT run_id, seq, epoch, at, kind, body FROM run_events
+    WHERE run_id = ${runId} AND seq > ${afterSeq} ORDER BY seq LIMIT ${limit}`;
+}
+
+/** The next message snapshots after `afterSeq`, which stand for deltas that were dropped. */
+export async function listSnapshots(
+  sql: Sql,
+  runId: string,
+  afterSeq: number,
+  limit: number,
+): Promise<readonly EventRow[]> {
+  return sql<EventRow[]>`
+    SELECT run_id, seq, epoch, at, kind, body FROM run_events
+    WHERE run_id = ${runId} AND seq > ${afterSeq} AND kind = 'message' AND body LIKE '%"message_end"%'
+    ORDER BY seq LIMIT ${limit}`;
+}

@@ -1,0 +1,65 @@
+/**
+ * A runner process: executes the runs of one workspace. It holds no credentials of the mesh, talks only to the agent that
+ * forked it, and ends when that agent does.
+ */
+
+import { systemClock } from "@mesh/kernel";
+import { createChatRegistry } from "@mesh/llm";
+
+import { AppCache } from "./app-cache.ts";
+import { type FromRunner, isToRunner, type RunEnd, type RunJob } from "./protocol.ts";
+import { endOf, runJob } from "./run-job.ts";
+
+const chat = createChatRegistry({ clock: systemClock });
+const apps = new AppCache();
+const running = new Map<string, AbortController>();
+
+function send(message: FromRunner): Promise<void> {
+  return new Promise((resolve) => {
+    // A closed channel means that the agent is gone; the disconnect below ends this process.
+    if (process.send === undefined || !process.connected) resolve();
+    else process.send(message, undefined, undefined, () => resolve());
+  });
+}
+
+async function start(job: RunJob): Promise<void> {
+  const { runId, epoch } = job;
+  const key = `${runId}:${epoch}`;
+  if (running.has(key)) return;
+  const stop = new AbortController();
+  running.set(key, stop);
+  const end = await execute(job, stop.signal);
+  running.delete(key);
+  await send({ kind: "end", runId, epoch, end });
+}
+
+async function execute(job: RunJob, signal: AbortSignal): Promise<RunEnd> {
+  const { runId, epoch } = job;
+  try {
+    const app = await apps.get(job.bundleDigest, job.bundlePath);
+    void send({ kind: "started", runId, epoch });
+    const emit = (message: Extract<FromRunner, { kind: "message" }>["message"]): Promise<void> =>
+      send({ kind: "message", runId, epoch, message });
+    return await runJob(job, app, { clock: systemClock, chat, emit }, signal);
+  } catch (error) {
+    return endOf(error, signal);
+  }
+}
+
+process.on("message", (message: unknown) => {
+  if (!isToRunner(message)) return;
+  switch (message.kind) {
+    case "run":
+      void start(message.job);
+      return;
+    case "cancel":
+      running.get(`${message.runId}:${message.epoch}`)?.abort();
+      return;
+    case "ping":
+      void send({ kind: "pong" });
+  }
+});
+process.once("disconnect", () => process.exit(0));
+// The agent decides when a runner ends; a Ctrl-C in a shared terminal is meant for the agent.
+process.on("SIGINT", () => undefined);
+void send({ kind: "ready" });

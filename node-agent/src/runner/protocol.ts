@@ -1,0 +1,59 @@
+/** Messages between the agent and a runner process. Every one names its run and epoch; JSON over the fork channel. */
+
+import { isObject, type JsonObject } from "@mesh/kernel";
+import type { OutputMessage, Usage } from "@mesh/runtime";
+
+/** What a runner needs to execute one run. */
+export interface RunJob {
+  readonly runId: string;
+  readonly epoch: number;
+  readonly workspaceId: string;
+  readonly assistantId: string;
+  readonly userId: string;
+  readonly input: string;
+  readonly options: JsonObject;
+  readonly metadata: JsonObject;
+  /** The workspace's own connectors by id, keys included. */
+  readonly connectors: JsonObject;
+  /** Values of `$ENV.NAME` this run may read. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly bundleDigest: string;
+  readonly bundlePath: string;
+}
+
+/** A failure as data. */
+export interface RunFailure {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** How a run ended. */
+export type RunEnd =
+  | { readonly state: "succeeded"; readonly output: string; readonly usage?: Usage }
+  | { readonly state: "failed"; readonly error: RunFailure }
+  | { readonly state: "cancelled" };
+
+/** Agent to runner. */
+export type ToRunner =
+  | { readonly kind: "run"; readonly job: RunJob }
+  | { readonly kind: "cancel"; readonly runId: string; readonly epoch: number }
+  | { readonly kind: "ping" };
+
+/** Runner to agent. */
+export type FromRunner =
+  | { readonly kind: "ready" }
+  | { readonly kind: "pong" }
+  /** The app is loaded and the assistant is about to run. */
+  | { readonly kind: "started"; readonly runId: string; readonly epoch: number }
+  | { readonly kind: "message"; readonly runId: string; readonly epoch: number; readonly message: OutputMessage }
+  | { readonly kind: "end"; readonly runId: string; readonly epoch: number; readonly end: RunEnd };
+
+/** Narrows what came over the channel; the other end is our own program, so its kind decides. */
+export function isFromRunner(value: unknown): value is FromRunner {
+  return isObject(value) && typeof value["kind"] === "string";
+}
+
+/** See {@link isFromRunner}. */
+export function isToRunner(value: unknown): value is ToRunner {
+  return isObject(value) && typeof value["kind"] === "string";
+}

@@ -1,0 +1,225 @@
+/** `yao app`: checks app directories, pushes and manages them. */
+
+import { basename, resolve } from "node:path";
+
+import { isObject, MeshError } from "@mesh/kernel";
+import type { GetAppResponse, ListAppsResponse, Problem, PushAppResponse } from "@mesh/proto";
+import type { Command } from "commander";
+
+import { type Cli, type CommonFlags, print, targetOf, type WorkspaceFlags } from "../cli.ts";
+import { apiPath, Client } from "../client/client.ts";
+import { type Builder, group, leaf, WORKSPACE_FLAG } from "../command.ts";
+import { fields, table } from "../terminal/table.ts";
+import { oneLine, plain } from "../terminal/terminal.ts";
+
+interface PushFlags extends WorkspaceFlags {
+  readonly name?: string;
+}
+
+const PUSH_MS = 120_000;
+
+/** The group. */
+export function appCommand(builder: Builder): Command {
+  return group("app", "Push and manage apps of assistants.", [
+    pushCommand(builder),
+    checkCommand(builder),
+    listCommand(builder),
+    showCommand(builder),
+    removeCommand(builder),
+  ]);
+}
+
+function pushCommand(builder: Builder): Command {
+  return leaf<PushFlags>(builder, {
+    name: "push <dir>",
+    text: "Check an app directory and make it the newest version of an app.",
+    examples: ["yao app push ./my-app", "yao app push . --name writer --workspace team"],
+    flags: [{ flags: "--name <name>", text: "name of the app (default: the directory's)" }, WORKSPACE_FLAG],
+    action: push,
+  });
+}
+
+async function push(cli: Cli, args: readonly string[], flags: PushFlags): Promise<undefined> {
+  const { bundleApp } = await import("@mesh/assistants");
+  const directory = resolve(args[0] ?? ".");
+  const { files, problems } = await check(directory);
+  if (problems.some(isError)) throw refused(cli, problems, "pushed");
+  const target = targetOf(cli, flags);
+  const name = flags.name ?? appName(directory);
+  const { bytes } = bundleApp(files);
+  cli.terminal.progress(`pushing ${(bytes.byteLength / 1024).toFixed(0)} KB to ${target.workspace}`);
+  const answer = await pushBundle(
+    cli,
+    new Client(cli.clock, target),
+    apiPath`/v1/workspaces/${target.workspace}/apps/${name}/versions`,
+    bytes,
+  );
+  showProblems(cli, answer.warnings);
+  const { app } = answer;
+  print(cli, flags, answer, () =>
+    answer.changed
+      ? `${name} version ${app?.version ?? "?"} pushed: ${app?.assistants ?? 0} assistants\n`
+      : `${name} is unchanged at version ${app?.version ?? "?"}\n`,
+  );
+  return undefined;
+}
+
+async function pushBundle(cli: Cli, client: Client, path: string, bytes: Uint8Array): Promise<PushAppResponse> {
+  try {
+    return await client.post<PushAppResponse>(path, { bytes, timeoutMs: PUSH_MS });
+  } catch (error) {
+    const found = error instanceof MeshError ? error.details?.["problems"] : undefined;
+    if (Array.isArray(found)) showProblems(cli, found.filter(isProblem));
+    throw error;
+  }
+}
+
+function checkCommand(builder: Builder): Command {
+  return leaf<CommonFlags>(builder, {
+    name: "check <dir>",
+    text: "Check an app directory without pushing it: every problem with file and line.",
+    examples: ["yao app check ./my-app"],
+    action: async (cli, args, flags) => {
+      const { problems, assistants } = await check(resolve(args[0] ?? "."));
+      const isBroken = problems.some(isError);
+      if (flags.json === true) print(cli, flags, { ok: !isBroken, assistants, problems }, () => "");
+      else if (isBroken) throw refused(cli, problems, "used");
+      else {
+        showProblems(cli, problems);
+        cli.terminal.out(`ok: ${assistants} assistants\n`);
+      }
+      return isBroken ? 1 : 0;
+    },
+  });
+}
+
+async function check(directory: string) {
+  const { loadApp, readAppDirectory } = await import("@mesh/assistants");
+  const files = await readAppDirectory(directory);
+  const { app, problems } = loadApp(files);
+  return { files, problems, assistants: app.assistants.size };
+}
+
+function listCommand(builder: Builder): Command {
+  return leaf<WorkspaceFlags>(builder, {
+    name: "list",
+    text: "List the apps of a workspace.",
+    examples: ["yao app list"],
+    flags: [WORKSPACE_FLAG],
+    action: async (cli, _args, flags) => {
+      const target = targetOf(cli, flags);
+      const answer = await new Client(cli.clock, target).get<ListAppsResponse>(
+        apiPath`/v1/workspaces/${target.workspace}/apps`,
+      );
+      print(cli, flags, answer, () =>
+        table(
+          answer.apps,
+          [
+            { title: "app", value: (app) => app.name },
+            { title: "version", value: (app) => app.version },
+            { title: "assistants", value: (app) => app.assistants },
+            { title: "size", value: (app) => `${Math.ceil(app.size_bytes / 1024)} KB` },
+            { title: "updated", value: (app) => app.updated_at },
+          ],
+          "no app yet; push one with `yao app push DIR`",
+        ),
+      );
+      return undefined;
+    },
+  });
+}
+
+function showCommand(builder: Builder): Command {
+  return leaf<WorkspaceFlags>(builder, {
+    name: "show <app>",
+    text: "Show one app: its assistants and versions.",
+    examples: ["yao app show demo"],
+    flags: [WORKSPACE_FLAG],
+    action: async (cli, args, flags) => {
+      const target = targetOf(cli, flags);
+      const path = apiPath`/v1/workspaces/${target.workspace}/apps/${args[0] ?? ""}`;
+      const answer = await new Client(cli.clock, target).get<GetAppResponse>(path);
+      print(cli, flags, answer, () => appText(answer));
+      return undefined;
+    },
+  });
+}
+
+function appText({ app, assistants, versions }: GetAppResponse): string {
+  const head = fields([
+    ["app", app?.name],
+    ["version", app?.version],
+    ["digest", app?.digest],
+    ["updated", app?.updated_at],
+  ]);
+  const people = table(
+    assistants,
+    [
+      { title: "assistant", value: (assistant) => assistant.id },
+      { title: "name", value: (assistant) => assistant.name },
+      { title: "connector", value: (assistant) => assistant.connector },
+      { title: "description", value: (assistant) => assistant.description },
+    ],
+    "no assistants",
+  );
+  const history = table(
+    versions,
+    [
+      { title: "version", value: (version) => version.version },
+      { title: "digest", value: (version) => version.digest.slice(0, 12) },
+      { title: "pushed", value: (version) => version.created_at },
+    ],
+    "no versions",
+  );
+  return `${head}\n${people}\n${history}`;
+}
+
+function removeCommand(builder: Builder): Command {
+  return leaf<WorkspaceFlags>(builder, {
+    name: "remove <app>",
+    text: "Remove an app. Runs that have started keep their copy.",
+    examples: ["yao app remove demo"],
+    flags: [WORKSPACE_FLAG],
+    action: async (cli, args, flags) => {
+      const target = targetOf(cli, flags);
+      const app = args[0] ?? "";
+      await new Client(cli.clock, target).delete(apiPath`/v1/workspaces/${target.workspace}/apps/${app}`);
+      print(cli, flags, { removed: app }, () => `${plain(app)} was removed\n`);
+      return undefined;
+    },
+  });
+}
+
+function showProblems(cli: Cli, problems: readonly Problem[]): void {
+  for (const { file, line, message, severity } of problems) {
+    const where = line > 0 ? `${file}:${line}` : file;
+    cli.terminal.err(`${oneLine(`${where}: ${severity === "error" ? "" : `${severity}: `}${message}`)}\n`);
+  }
+}
+
+function refused(cli: Cli, problems: readonly Problem[], what: string): MeshError {
+  showProblems(cli, problems);
+  const errors = problems.filter(isError).length;
+  return new MeshError(
+    "invalid_argument",
+    `the app has ${errors} ${errors === 1 ? "error" : "errors"} and was not ${what} — mend the files above and try again`,
+  );
+}
+
+function isError(problem: Problem): boolean {
+  return problem.severity === "error";
+}
+
+function isProblem(value: unknown): value is Problem {
+  return isObject(value) && typeof value["file"] === "string" && typeof value["message"] === "string";
+}
+
+function appName(directory: string): string {
+  const name = basename(directory)
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, "-")
+    .replaceAll(/^-+|-+$/g, "");
+  if (name === "")
+    throw new MeshError("invalid_argument", `${directory} gives no name for the app — choose one with --name`);
+  return name;
+}

@@ -1,0 +1,154 @@
+/** The tree of commands. Only the group that is asked for is loaded; the others are names and one sentence. */
+
+import { Command, CommanderError } from "commander";
+
+import { MeshError } from "@mesh/kernel";
+
+import type { Cli } from "./cli.ts";
+import type { Builder } from "./command.ts";
+import { oneLine } from "./terminal/terminal.ts";
+
+interface GroupRow {
+  readonly name: string;
+  readonly text: string;
+  readonly load: (builder: Builder) => Promise<Command>;
+}
+
+const GROUPS: readonly GroupRow[] = [
+  {
+    name: "up",
+    text: "start the whole system on this device",
+    load: async (b) => (await import("./command/up.ts")).upCommand(b),
+  },
+  {
+    name: "down",
+    text: "stop what `yao up` started",
+    load: async (b) => (await import("./command/up.ts")).downCommand(b),
+  },
+  {
+    name: "run",
+    text: "run an assistant and watch it live",
+    load: async (b) => (await import("./command/run.ts")).runCommand(b),
+  },
+  {
+    name: "runs",
+    text: "list, show, follow, cancel and retry runs",
+    load: async (b) => (await import("./command/runs.ts")).runsCommand(b),
+  },
+  {
+    name: "node",
+    text: "join and manage devices",
+    load: async (b) => (await import("./command/node.ts")).nodeCommand(b),
+  },
+  {
+    name: "app",
+    text: "push and manage apps of assistants",
+    load: async (b) => (await import("./command/app.ts")).appCommand(b),
+  },
+  {
+    name: "connector",
+    text: "manage how assistants reach models",
+    load: async (b) => (await import("./command/connector.ts")).connectorCommand(b),
+  },
+  {
+    name: "workspace",
+    text: "manage workspaces",
+    load: async (b) => (await import("./command/workspace.ts")).workspaceCommand(b),
+  },
+  { name: "token", text: "manage API tokens", load: async (b) => (await import("./command/token.ts")).tokenCommand(b) },
+  {
+    name: "login",
+    text: "log in to a coordinator",
+    load: async (b) => (await import("./command/login.ts")).loginCommand(b),
+  },
+  {
+    name: "logout",
+    text: "forget the coordinator and its token",
+    load: async (b) => (await import("./command/login.ts")).logoutCommand(b),
+  },
+  {
+    name: "whoami",
+    text: "show who the token acts for and what it may do",
+    load: async (b) => (await import("./command/login.ts")).whoamiCommand(b),
+  },
+  {
+    name: "doctor",
+    text: "check this device and its coordinator",
+    load: async (b) => (await import("./command/doctor.ts")).doctorCommand(b),
+  },
+  {
+    name: "nats",
+    text: "configure a NATS server of your own",
+    load: async (b) => (await import("./command/nats.ts")).natsCommand(b),
+  },
+  {
+    name: "version",
+    text: "show the version",
+    load: async (b) => (await import("./command/version.ts")).versionCommand(b),
+  },
+];
+
+/** Runs one command line and returns its exit code: 0 success, 1 failure, 2 wrong usage, else what the command says. */
+export async function runProgram(cli: Cli, argv: readonly string[]): Promise<number> {
+  const builder: Builder = { cli, exit: { value: 0 } };
+  try {
+    const program = await buildProgram(builder, argv);
+    await program.parseAsync(argv, { from: "user" });
+    return builder.exit.value;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    return reportFailure(cli, error);
+  }
+}
+
+async function buildProgram(builder: Builder, argv: readonly string[]): Promise<Command> {
+  const program = new Command("yao")
+    .description("All your agents and workspaces in one place, on every device you own.")
+    .usage("<command> [options]")
+    .helpCommand("help [command]", "show help of a command");
+  program.addHelpText(
+    "after",
+    '\nExamples:\n  $ yao up\n  $ yao run hello "Good morning"\n  $ yao node token create\n\nHelp of one command: yao <command> --help\n',
+  );
+  const words = argv.filter((word) => !word.startsWith("-"));
+  const wanted = words[0] === "help" ? words[1] : words[0];
+  for (const row of GROUPS) {
+    program.addCommand(row.name === wanted ? await row.load(builder) : new Command(row.name).description(row.text));
+  }
+  if (argv.includes("--version") || argv.includes("-V")) {
+    const { packageVersion } = await import("./command/version.ts");
+    program.version(packageVersion());
+  }
+  configure(program, builder.cli);
+  if (words.length === 0) program.action(() => program.outputHelp());
+  return program;
+}
+
+function configure(command: Command, cli: Cli): void {
+  command.exitOverride();
+  command.configureOutput({
+    writeOut: (text) => cli.terminal.out(text),
+    writeErr: (text) => cli.terminal.err(text),
+    outputError: (text, write) => write(`yao: ${usageText(text)} — see \`${pathOf(command)} --help\`\n`),
+  });
+  for (const child of command.commands) configure(child, cli);
+}
+
+function usageText(text: string): string {
+  const withHint = text.replace(/^error: /, "").replace(/\n\(Did you mean (.*)\?\)/s, "; did you mean `$1`?");
+  return oneLine(withHint).replace(/\.$/, "");
+}
+
+function pathOf(command: Command): string {
+  return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
+}
+
+function reportFailure(cli: Cli, thrown: unknown): number {
+  if (cli.terminal.closed.aborted) return 141;
+  const error = MeshError.from(thrown);
+  const text = oneLine(error.message);
+  // An error that is not ours has no advice in it.
+  const advice = thrown instanceof MeshError ? "" : " — run `yao doctor`, and report this if it goes on";
+  cli.terminal.err(`yao: ${text}${advice}\n`);
+  return error.code === "cancelled" && text === "interrupted" ? 130 : 1;
+}

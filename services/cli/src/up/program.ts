@@ -1,0 +1,22 @@
+/** Finds the entry points of our own processes, built or as source. */
+
+import { createRequire } from "node:module";
+
+/** A Node.js program and the arguments its runtime needs. */
+export interface NodeProgram {
+  readonly script: string;
+  readonly execArgv: readonly string[];
+}
+
+/** The `main` of a package of ours. */
+export function mainOf(packageName: "@mesh/coordinator" | "@mesh/node-agent"): NodeProgram {
+  return programOf(createRequire(import.meta.url).resolve(`${packageName}/main`));
+}
+
+/** A script, with what Node.js needs to run it when it is TypeScript. */
+export function programOf(script: string): NodeProgram {
+  return {
+    script,
+    execArgv: script.endsWith(".ts") ? ["--import", "tsx", "--conditions=@mesh/source"] : ["--enable-source-maps"],
+  };
+}

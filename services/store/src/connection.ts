@@ -1,0 +1,75 @@
+/**
+ * How this system talks to PostgreSQL through postgres.js: types, timeouts, keepalives.
+ *
+ * A string bound to a json or jsonb parameter is JSON text already (that is what Kysely and the row types use); any other
+ * value is encoded. The driver alone would encode such a string a second time.
+ */
+
+import { MeshError } from "@mesh/kernel";
+import postgres from "postgres";
+
+/** What a connection may be told. */
+export interface ConnectionOptions {
+  readonly url: string;
+  /** Upper bound of the pool; default 10. */
+  readonly maxConnections?: number;
+  /** Shown in `pg_stat_activity`. */
+  readonly applicationName?: string;
+  /** Longest time one statement may take; 0 is no limit; default 15 s. */
+  readonly statementTimeoutMs?: number;
+  /** Called each time a connection of the pool is lost or closed. */
+  readonly onClose?: () => void;
+}
+
+const STATEMENT_TIMEOUT_MS = 15_000;
+const CONNECT_TIMEOUT_SECONDS = 10;
+
+const OID = { int8: 20, json: 114, numeric: 1700, jsonb: 3802 } as const;
+
+// int8 and numeric as numbers: counters and sizes here stay far below 2^53.
+const TYPES = {
+  bigint: { to: OID.int8, from: [OID.int8], serialize: String, parse: Number },
+  numeric: { to: OID.numeric, from: [OID.numeric], serialize: String, parse: Number },
+  json: {
+    to: OID.json,
+    from: [OID.json, OID.jsonb],
+    serialize: (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value)),
+    parse: (value: string): unknown => JSON.parse(value),
+  },
+} satisfies Record<string, postgres.PostgresType>;
+
+/** Opens a pool; no connection is made before the first statement. */
+export function openSql(options: ConnectionOptions): postgres.Sql {
+  checkUrl(options.url);
+  const { maxConnections = 10, applicationName = "yao", statementTimeoutMs = STATEMENT_TIMEOUT_MS, onClose } = options;
+  const sql = postgres(options.url, {
+    max: maxConnections,
+    connect_timeout: CONNECT_TIMEOUT_SECONDS,
+    keep_alive: 10,
+    // The driver's default of half an hour to an hour would cut session locks and listeners.
+    max_lifetime: null,
+    onnotice: () => undefined,
+    ...(onClose === undefined ? {} : { onclose: onClose }),
+    types: TYPES,
+    connection: {
+      application_name: applicationName,
+      statement_timeout: statementTimeoutMs,
+      // The server frees the locks of a peer that vanished within 5 + 3 × 2 s.
+      tcp_keepalives_idle: 5,
+      tcp_keepalives_interval: 2,
+      tcp_keepalives_count: 3,
+    },
+  });
+  return sql;
+}
+
+// The text of a URL is never repeated in an error: it holds a password.
+function checkUrl(url: string): void {
+  const scheme = URL.canParse(url) ? new URL(url).protocol : "";
+  if (scheme !== "postgres:" && scheme !== "postgresql:") {
+    throw new MeshError(
+      "invalid_argument",
+      "the database URL must look like postgres://user:password@host:5432/database (set YAO_DATABASE_URL)",
+    );
+  }
+}

@@ -1,0 +1,10 @@
+/** Every migration by name. Names sort in the order they are applied; one that has been released is never edited. */
+
+import type { Migration } from "kysely";
+
+import * as first from "./0001-first.ts";
+
+/** A static map, so that bundling the program keeps the migrations in it. */
+export const MIGRATIONS: Readonly<Record<string, Migration>> = {
+  "0001-first": first,
+};

@@ -1,0 +1,1 @@
+export { emptyTestDatabase, type TestDatabase, testDatabase } from "./test-database.ts";
