@@ -68,7 +68,7 @@ const OPTIONS = {
   },
   logLevel: {
     env: "YAO_LOG_LEVEL",
-    parse: oneOf("trace", "debug", "info", "warn", "error", "fatal"),
+    parse: oneOf("trace", "debug", "info", "warn", "error", "silent"),
     default: "info",
     doc: "Least serious log line to write.",
   },
@@ -107,7 +107,7 @@ export interface CoordinatorConfig {
   readonly tlsCert: string | undefined;
   readonly tlsKey: string | undefined;
   readonly masterKey: Uint8Array | undefined;
-  readonly logLevel: "trace" | "debug" | "info" | "warn" | "error" | "fatal";
+  readonly logLevel: "trace" | "debug" | "info" | "warn" | "error" | "silent";
   readonly rateLimit: number;
   /** Milliseconds. */
   readonly leaseGrace: number;

@@ -1,3 +1,22 @@
+/**
+ * The life of an agent: lock, journal, recovery, link and heartbeats; and its end in the reverse order.
+ *
+ * A1  One agent per data directory.
+ * A2  What was left unfinished by a crash is ended before anything is sent or taken.
+ * A3  A clean stop takes no more work, gives runs a few seconds, sends what is left and says goodbye.
+ */
+
+import { resolve } from "node:path";
+
+import { connectBus } from "@mesh/bus";
+import { errorText, MeshError, takeLock } from "@mesh/kernel";
+
+import { processClock as clock, processEnv } from "./config.ts";
+import { type Context, createContext } from "./context.ts";
+import { agentLockPath } from "./join/join.ts";
+import { readNodeFile } from "./join/node-file.ts";
+import { loadOrCreateKey } from "./join/node-key.ts";
+import { NodeRemovedError } from "./link/credential-keeper.ts";
 import type { AgentLog } from "./log.ts";
 
 /** How to run the agent of a joined data directory. */
@@ -22,7 +41,118 @@ export interface AgentExit {
   readonly reason: string;
 }
 
+const FINISH_MS = 5_000;
+const FLUSH_MS = 5_000;
+const FLUSH_LOOK_MS = 50;
+
+interface Stops {
+  /** Stop cleanly. */
+  readonly soon: AbortController;
+  /** Stop at once. */
+  readonly now: AbortController;
+  readonly release: () => void;
+}
+
 /** Runs until stopped or removed. */
-export async function runAgent(_options: NodeAgentOptions): Promise<AgentExit> {
-  throw new Error("not yet");
+export async function runAgent(options: NodeAgentOptions): Promise<AgentExit> {
+  const dataDir = resolve(options.dataDir);
+  const record = readNodeFile(dataDir);
+  if (record === undefined) {
+    throw new MeshError(
+      "failed_precondition",
+      `${dataDir} has not joined a mesh; join with: yao node join URL --token TOKEN`,
+    );
+  }
+  const lock = takeLock(agentLockPath(dataDir), "the yao node agent");
+  const stops = listenToStops(options.signal);
+  try {
+    let end: MeshError | undefined;
+    let isReady = false;
+    const context = await createContext({
+      dataDir,
+      record,
+      key: loadOrCreateKey(dataDir),
+      slots: options.slots,
+      clock,
+      log: options.log,
+      env: processEnv(),
+      allowEnv: options.allowEnv ?? [],
+      connect: connectBus,
+      greeted: ({ node_id: nodeId, name }) => {
+        if (isReady) return;
+        isReady = true;
+        options.log.info({ nodeId, name }, "node is ready");
+        options.onReady?.({ nodeId, name });
+      },
+      ended: (error) => {
+        end ??= error;
+        stops.soon.abort();
+      },
+    });
+    const failure = await live(context, stops, options.log);
+    return exitOf(end ?? failure, stops.now.signal.aborted);
+  } finally {
+    stops.release();
+    lock.release();
+  }
+}
+
+async function live(context: Context, stops: Stops, log: AgentLog): Promise<MeshError | undefined> {
+  const { executor, heartbeats, link, keeper } = context;
+  let failure: MeshError | undefined;
+  const fail = (error: unknown): void => {
+    failure ??= MeshError.from(error);
+    stops.soon.abort();
+  };
+  executor.recover();
+  heartbeats.start();
+  // The link outlives the wish to stop: what is left has to be sent over it.
+  const linkStop = new AbortController();
+  const linked = link.run(linkStop.signal).catch(fail);
+  const kept = keeper.run(stops.soon.signal).catch(fail);
+  await new Promise<void>((resolve) => {
+    stops.soon.signal.addEventListener("abort", () => resolve(), { once: true });
+    if (stops.soon.signal.aborted) resolve();
+  });
+  if (!(failure instanceof NodeRemovedError)) log.info({ runs: executor.slotsUsed }, "stopping");
+  await executor.stop(FINISH_MS, stops.now.signal);
+  await flush(context, stops.now.signal);
+  await heartbeats.stop();
+  linkStop.abort();
+  await Promise.all([linked, kept]);
+  context.sender.close();
+  await context.journal.close();
+  return failure;
+}
+
+// Until the coordinator has everything, for a few seconds at most; what is left waits in the journal for the next start.
+async function flush(context: Context, now: AbortSignal): Promise<void> {
+  const endMs = clock.monotonic() + FLUSH_MS;
+  while (context.journal.runs().length > 0 && clock.monotonic() < endMs && !now.aborted) {
+    await clock.sleep(FLUSH_LOOK_MS, now);
+  }
+}
+
+function exitOf(failure: MeshError | undefined, isForced: boolean): AgentExit {
+  if (failure instanceof NodeRemovedError) return { code: 77, reason: failure.message };
+  if (failure?.code === "unimplemented") return { code: 78, reason: failure.message };
+  if (failure !== undefined) return { code: 1, reason: errorText(failure) };
+  return isForced ? { code: 130, reason: "stopped at once" } : { code: 0, reason: "stopped" };
+}
+
+function listenToStops(signal: AbortSignal | undefined): Stops {
+  const soon = new AbortController();
+  const now = new AbortController();
+  if (signal !== undefined) {
+    const stop = (): void => soon.abort();
+    if (signal.aborted) stop();
+    signal.addEventListener("abort", stop, { once: true });
+    return { soon, now, release: () => signal.removeEventListener("abort", stop) };
+  }
+  const onSignal = (): void => {
+    if (soon.signal.aborted) now.abort();
+    soon.abort();
+  };
+  process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
+  return { soon, now, release: () => void process.off("SIGINT", onSignal).off("SIGTERM", onSignal) };
 }

@@ -16,7 +16,11 @@ const OPTIONS = {
   token: { env: "YAO_NODE_TOKEN", parse: text, secret: true, doc: "Join token for the first start; never stored." },
   name: { env: "YAO_NODE_NAME", parse: text, doc: "Wanted name; the host name when unset." },
   labels: { env: "YAO_NODE_LABELS", parse: labels, default: {}, doc: "Labels at the join, as k=v,k=v." },
-  slots: { env: "YAO_NODE_SLOTS", parse: integer(1, 256), doc: "Wanted parallel runs; unset lets the coordinator decide." },
+  slots: {
+    env: "YAO_NODE_SLOTS",
+    parse: integer(1, 256),
+    doc: "Wanted parallel runs; unset lets the coordinator decide.",
+  },
   env: {
     env: "YAO_NODE_ENV",
     parse: names,

@@ -2,6 +2,9 @@
 
 import { realpathSync } from "node:fs";
 
+import { errorText } from "@mesh/kernel";
+import { createLogger } from "@mesh/observability";
+
 import { type AgentExit, type NodeAgentOptions, runAgent } from "./agent.ts";
 import { processClock, processEnv, readConfig } from "./config.ts";
 import { type InstalledUnit, writeUnit } from "./install/install.ts";
@@ -33,10 +36,40 @@ export function installUnit(options: {
   return writeUnit({ ...options, command, path: processEnv()["PATH"] ?? "/usr/local/bin:/usr/bin:/bin" });
 }
 
-async function main(): Promise<void> {
+async function main(): Promise<number> {
   const config = readConfig();
-  void config;
-  void joinNode;
+  const log = createLogger({ name: "node-agent", level: config.logLevel });
+  if (config.url !== undefined && config.token !== undefined) {
+    const { url, token, labels, dataDir } = config;
+    const name = config.name === undefined ? {} : { name: config.name };
+    const slots = config.slots === undefined ? {} : { slots: config.slots };
+    await joinNode({ url, token, labels, dataDir, log, ...name, ...slots });
+  }
+  // A supervisor's channel: it is told when the node is ready, and the node does not outlive it.
+  const supervisor = new AbortController();
+  process.once("disconnect", () => supervisor.abort());
+  const exit = await runNodeAgent({
+    dataDir: config.dataDir,
+    log,
+    allowEnv: config.env,
+    ...(config.slots !== undefined && { slots: config.slots }),
+    ...(process.send !== undefined && { signal: AbortSignal.any([supervisor.signal, onceSignalled()]) }),
+    onReady: (node) => process.send?.({ kind: "ready", ...node }),
+  });
+  log[exit.code === 0 ? "info" : "error"]({ code: exit.code }, exit.reason);
+  return exit.code;
+}
+
+function onceSignalled(): AbortSignal {
+  const stop = new AbortController();
+  for (const name of ["SIGINT", "SIGTERM"] as const) {
+    process.on(name, () => {
+      // The second one does not wait.
+      if (stop.signal.aborted) process.exit(130);
+      stop.abort();
+    });
+  }
+  return stop.signal;
 }
 
 function isEntry(): boolean {
@@ -47,4 +80,13 @@ function isEntry(): boolean {
   }
 }
 
-if (isEntry()) await main();
+if (isEntry()) {
+  try {
+    process.exitCode = await main();
+  } catch (error) {
+    process.stderr.write(`yao node: ${errorText(error)}\n`);
+    process.exitCode = 1;
+  }
+  // Its supervisor's channel would keep the process alive.
+  if (process.connected) process.disconnect();
+}

@@ -175,7 +175,6 @@ describe("a failing server", () => {
     [404, "not_found", 'model "gpt-mini" or the address http://127.0.0.1'],
     [400, "invalid_argument", "the request was refused (HTTP 400)"],
     [402, "resource_exhausted", "no credit left"],
-    [302, "failed_precondition", "redirects elsewhere"],
   ])("that answers %i is asked once: %s", async (status, code, message) => {
     llm.default({ status, body: JSON.stringify({ error: { message: "because" } }) });
     const error = await failure(start());
@@ -183,6 +182,14 @@ describe("a failing server", () => {
     expect(error.message).toContain("connector openai.mini: ");
     expect(error.message).toContain(message);
     expect(error.details).toMatchObject({ connector: "openai.mini", status });
+    expect(llm.requests).toHaveLength(1);
+  });
+
+  test("that redirects is not followed, so that the key stays where it belongs", async () => {
+    llm.enqueue({ status: 307, headers: { location: `${llm.url}/elsewhere/chat/completions` } });
+    expect((await failure(start())).message).toBe(
+      `connector openai.mini: ${llm.url} redirects elsewhere (HTTP 307); set its host to the final address`,
+    );
     expect(llm.requests).toHaveLength(1);
   });
 
@@ -257,10 +264,10 @@ describe("a failing server", () => {
   });
 
   test("that asks for a long wait is not waited for", async () => {
-    llm.default({ status: 429, headers: { "retry-after": "3600" } });
+    llm.default({ status: 429, headers: { "retry-after": "60" } });
     const error = await failure(start());
     expect(error.code).toBe("resource_exhausted");
-    expect(error.details).toMatchObject({ retry_after_ms: 3_600_000 });
+    expect(error.details).toMatchObject({ retry_after_ms: 60_000 });
     expect(llm.requests).toHaveLength(1);
   });
 

@@ -59,7 +59,7 @@ export interface FieldError {
 
 /** The whole request message, or `invalid_argument` with every finding in `details.errors`. */
 export function validate(operation: Operation, input: unknown): unknown {
-  const parsed = operation.input.safeParse(input);
+  const parsed = operation.input.safeParse(input, { reportInput: true });
   if (parsed.success) return operation.complete(parsed.data as never);
   throw invalidFields(parsed.error.issues.flatMap(fieldErrors));
 }
@@ -80,8 +80,10 @@ function fieldErrors(issue: z.core.$ZodIssue): FieldError[] {
     }));
   }
   if (issue.code === "invalid_key") return [{ field, message: issue.issues[0]?.message ?? "is not a valid name" }];
-  if (issue.code === "invalid_type") {
-    return [{ field, message: issue.input === undefined ? "is required" : `must be of type ${issue.expected}` }];
+  if (issue.code === "invalid_type" && issue.input === undefined) return [{ field, message: "is required" }];
+  // zod's own text; the schemas' texts say more.
+  if (issue.code === "invalid_type" && issue.message.startsWith("Invalid input")) {
+    return [{ field, message: `must be of type ${issue.expected}` }];
   }
   return [{ field, message: issue.message }];
 }

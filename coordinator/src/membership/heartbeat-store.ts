@@ -49,7 +49,7 @@ export async function recordBeats(sql: Sql, beats: ReadonlyMap<string, Heartbeat
   return sql<BeatNode[]>`
     WITH beat AS (
       SELECT n.id, n.digest, n.slots, n.draining, b.boot_id, b.hb_seq, b.goodbye, b.load
-      FROM jsonb_to_recordset(${sql.json(rows as never)}::jsonb)
+      FROM jsonb_to_recordset(${sql.json(rows)}::jsonb)
         AS b (digest text, boot_id text, hb_seq bigint, goodbye boolean, load jsonb)
       JOIN nodes n ON n.digest = b.digest AND n.removed_at IS NULL
     ), before AS (

@@ -18,7 +18,7 @@ export interface BundleCacheDeps {
   readonly dir: string;
   readonly clock: Clock;
   /** Reads a part of a bundle from the coordinator. */
-  readonly fetch: (digest: string, offset: number) => Promise<BundleChunk>;
+  readonly fetch: (digest: string, offset: number, signal: AbortSignal) => Promise<BundleChunk>;
   readonly maxBytes?: number;
 }
 
@@ -36,16 +36,26 @@ export class BundleCache {
   }
 
   /** Path of the bundle's file, downloaded if need be. */
-  async path(digest: string): Promise<string> {
+  async path(digest: string, signal: AbortSignal): Promise<string> {
     if (!DIGEST.test(digest)) throw new MeshError("invalid_argument", "the work item names no bundle");
     const running = this.#loading.get(digest);
-    if (running !== undefined) return await running;
-    const loading = this.#load(digest).finally(() => this.#loading.delete(digest));
+    if (running !== undefined) return await this.#shared(running, digest, signal);
+    const loading = this.#load(digest, signal).finally(() => this.#loading.delete(digest));
     this.#loading.set(digest, loading);
     return await loading;
   }
 
-  async #load(digest: string): Promise<string> {
+  // The one who downloads may be cancelled; the others then go on by themselves.
+  async #shared(running: Promise<string>, digest: string, signal: AbortSignal): Promise<string> {
+    try {
+      return await running;
+    } catch (error) {
+      if (signal.aborted || MeshError.from(error).code !== "cancelled") throw error;
+      return await this.path(digest, signal);
+    }
+  }
+
+  async #load(digest: string, signal: AbortSignal): Promise<string> {
     const path = join(this.#deps.dir, `${digest}.bundle`);
     const now = this.#deps.clock.now() / 1000;
     const isHere = await utimes(path, now, now).then(
@@ -54,7 +64,7 @@ export class BundleCache {
     );
     if (isHere) return path;
     await mkdir(this.#deps.dir, { recursive: true, mode: 0o700 });
-    const bytes = await this.#download(digest);
+    const bytes = await this.#download(digest, signal);
     const temporary = `${path}.${randomBytes(4).toString("hex")}.tmp`;
     await writeFile(temporary, bytes, { mode: 0o600, flag: "wx" });
     await rename(temporary, path);
@@ -62,14 +72,15 @@ export class BundleCache {
     return path;
   }
 
-  async #download(digest: string): Promise<Buffer> {
+  async #download(digest: string, signal: AbortSignal): Promise<Buffer> {
     const chunks: Uint8Array[] = [];
     let size = 0;
     let total = 1;
     while (size < total) {
-      const chunk = await this.#deps.fetch(digest, size);
+      const chunk = await this.#deps.fetch(digest, size, signal);
       total = chunk.total_bytes;
-      if (total > MAX_BUNDLE_BYTES) throw new MeshError("resource_exhausted", "the app's bundle is too large for this device");
+      if (total > MAX_BUNDLE_BYTES)
+        throw new MeshError("resource_exhausted", "the app's bundle is too large for this device");
       if (chunk.bytes.length === 0) break;
       chunks.push(chunk.bytes);
       size += chunk.bytes.length;

@@ -24,7 +24,9 @@ const CALL_MS = 30_000;
 
 /** base64url SHA-256 of a public key in SPKI form: what a pin is. */
 export function spkiPin(publicKey: KeyObject): string {
-  return createHash("sha256").update(publicKey.export({ type: "spki", format: "der" })).digest("base64url");
+  return createHash("sha256")
+    .update(publicKey.export({ type: "spki", format: "der" }))
+    .digest("base64url");
 }
 
 /** Posts JSON and returns the parsed answer; failures are MeshErrors with the server's own words. */
@@ -91,8 +93,7 @@ function send(
       agent: false,
       ...extra,
     };
-    const request: ClientRequest =
-      url.protocol === "https:" ? httpsRequest(url, options) : httpRequest(url, options);
+    const request: ClientRequest = url.protocol === "https:" ? httpsRequest(url, options) : httpRequest(url, options);
     request.once("error", reject);
     request.once("response", (response: IncomingMessage) => {
       const chunks: Buffer[] = [];

@@ -32,7 +32,11 @@ export async function requestJoin(
 }
 
 /** POST /v1/nodes/renew; needs nothing but the device key, so that a device that slept for weeks comes back by itself. */
-export async function requestRenewal(address: CoordinatorAddress, key: NodeKey, nowMs: number): Promise<NodeCredentials> {
+export async function requestRenewal(
+  address: CoordinatorAddress,
+  key: NodeKey,
+  nowMs: number,
+): Promise<NodeCredentials> {
   const atMs = Math.round(nowMs);
   const body = { nkey: key.nkey, at_ms: atMs, signature: key.sign(`yao-renew:${key.nkey}:${atMs}`) };
   const answer = await postJson(address, "/v1/nodes/renew", body);
@@ -42,7 +46,10 @@ export async function requestRenewal(address: CoordinatorAddress, key: NodeKey, 
 }
 
 /** The credential fields of `node.json`. */
-export function credentialFields(credentials: NodeCredentials, nowMs: number): {
+export function credentialFields(
+  credentials: NodeCredentials,
+  nowMs: number,
+): {
   readonly jwt: string;
   readonly issued_at: string;
   readonly expires_at: string;
@@ -66,7 +73,12 @@ function parseCredentials(value: unknown): NodeCredentials | undefined {
   if (typeof jwt !== "string" || jwt === "" || typeof expires_at !== "string") return undefined;
   if (!Array.isArray(urls) || urls.some((url) => typeof url !== "string")) return undefined;
   if (Number.isNaN(Date.parse(expires_at))) return undefined;
-  return { jwt, expires_at, nats_urls: urls as string[], nats_path: typeof nats_path === "string" ? nats_path : "/nats" };
+  return {
+    jwt,
+    expires_at,
+    nats_urls: urls as string[],
+    nats_path: typeof nats_path === "string" ? nats_path : "/nats",
+  };
 }
 
 function badAnswer(what: string): MeshError {

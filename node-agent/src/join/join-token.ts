@@ -30,10 +30,15 @@ export function parseCoordinatorUrl(text: string): string {
   try {
     url = new URL(text.includes("://") ? text : `https://${text}`);
   } catch (error) {
-    throw new MeshError("invalid_argument", `"${text}" is not an address such as https://mesh.example.com`, { cause: error });
+    throw new MeshError("invalid_argument", `"${text}" is not an address such as https://mesh.example.com`, {
+      cause: error,
+    });
   }
   if (url.protocol !== "https:" && url.protocol !== "http:") {
-    throw new MeshError("invalid_argument", `the coordinator's address starts with https:// or http://, not ${url.protocol}//`);
+    throw new MeshError(
+      "invalid_argument",
+      `the coordinator's address starts with https:// or http://, not ${url.protocol}//`,
+    );
   }
   if (url.username !== "" || url.password !== "") {
     throw new MeshError("invalid_argument", "leave user name and password out of the coordinator's address");

@@ -175,7 +175,10 @@ export class Journal {
     run.startPlace?.segment.release(run.key, run.startPlace);
     this.#tombstones.add(run);
     const { runId, epoch } = run;
-    this.#writer.write({ kind: "forgotten", runId, epoch }, { durable: false, done: () => void this.#writer.reclaim() });
+    this.#writer.write(
+      { kind: "forgotten", runId, epoch },
+      { durable: false, done: () => void this.#writer.reclaim() },
+    );
   }
 
   /** Released events from `fromN` on, as many as fit into `maxBytes`, at least one when there is any. */
@@ -258,7 +261,8 @@ export class Journal {
       this.#uncache(entry);
       entry.place?.segment.devalue(entry.place);
     }
-    if (run.bytes > allowed) throw full("the run wrote more events than this device keeps while the coordinator takes none");
+    if (run.bytes > allowed)
+      throw full("the run wrote more events than this device keeps while the coordinator takes none");
     this.#checkTotal();
   }
 

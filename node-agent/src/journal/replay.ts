@@ -39,7 +39,8 @@ export async function replay(segments: readonly Segment[], cachedBytes: number):
   }
   let budget = cachedBytes;
   for (const segment of found.size === 0 ? [] : segments) {
-    for (const at of (await segment.readAll()).records) budget -= findEvents(found, placeOf(segment, at), at.record, budget);
+    for (const at of (await segment.readAll()).records)
+      budget -= findEvents(found, placeOf(segment, at), at.record, budget);
   }
   const runs = new Map([...found].map(([key, run]) => [key, rebuild(run)]));
   return { runs, tombstones, tornBytes };
@@ -56,7 +57,11 @@ function findRuns(found: Map<string, Found>, tombstones: Tombstones, place: Plac
     tombstones.add(record);
   } else if (record.kind === "start") {
     const key = keyOf(record);
-    const run = found.get(key) ?? { log: new RunLog(record, WorkItem.decode(record.item)), events: new Map(), committedN: 0 };
+    const run = found.get(key) ?? {
+      log: new RunLog(record, WorkItem.decode(record.item)),
+      events: new Map(),
+      committedN: 0,
+    };
     run.log.startPlace = place;
     found.set(key, run);
   }

@@ -63,8 +63,8 @@ export function bundleDigest(bytes: Uint8Array): string {
 }
 
 function inflate(bytes: Uint8Array, limits: AppLimits): Uint8Array {
-  // Content, and for each file a header and padding.
-  const maxOutputLength = limits.maxTotalBytes + limits.maxFiles * 2 * TAR_BLOCK + 2 * TAR_BLOCK;
+  // Content, for each file a header and padding, the end marker, and one file too many to be named by the budget.
+  const maxOutputLength = limits.maxTotalBytes + (limits.maxFiles + 2) * 2 * TAR_BLOCK;
   try {
     return gunzipSync(bytes, { maxOutputLength });
   } catch (thrown) {

@@ -47,32 +47,41 @@ export function readConnector(reader: SourceReader, path: string, id: string): C
     log.error(path, root.line, "a connector file must be an object");
     return undefined;
   }
-  const check = { file: path, log };
   const type = entryOf(root, "type")?.value;
   if (type?.kind === "string" && DATABASE_TYPES.includes(type.value)) {
     log.warn(path, type.line, `type "${type.value}" is a database, which no assistant can be run with; it is ignored`);
     return undefined;
   }
+  const options = checkedOptions(root, path, log);
+  if (type?.kind !== "string" || options === undefined) return undefined;
+  warnOfLiteralKey(options, path, id, log);
+  const label = ["label", "name"].map((key) => textOf(root, key)).find((text) => text !== "");
+  return { id, type: type.value, label: label ?? id, options: { ...besideOptions(root), ...objectOf(options) } };
+}
+
+function checkedOptions(root: SourceObject, path: string, log: ProblemLog): SourceObject | undefined {
+  const check = { file: path, log };
   if (!checkFields(check, "", root, CONNECTOR_FIELDS)) return undefined;
   const options = entryOf(root, "options")?.value;
-  if (type?.kind !== "string" || options?.kind !== "object") return undefined;
-  if (!checkShape(check, "options", options, { kind: "object", fields: OPTION_FIELDS, isOpen: true })) return undefined;
-  warnOfLiteralKey(options, path, id, log);
-  const plain = plainJson(root);
-  const source: JsonObject = isObject(plain) ? plain : {};
-  const label = [source["label"], source["name"]].find((value) => typeof value === "string" && value !== "");
-  return {
-    id,
-    type: type.value,
-    label: typeof label === "string" ? label : id,
-    options: { ...withoutTypeFields(source), ...(isObject(source["options"]) ? source["options"] : {}) },
-  };
+  if (options?.kind !== "object") return undefined;
+  const shape = { kind: "object", fields: OPTION_FIELDS, isOpen: true } as const;
+  return checkShape(check, "options", options, shape) ? options : undefined;
 }
 
 /** `auth_mode` and `supported_params` stand beside the options in the file and belong to them. */
-function withoutTypeFields(source: JsonObject): JsonObject {
-  const kept = ["auth_mode", "supported_params"].filter((key) => source[key] !== undefined);
-  return Object.fromEntries(kept.map((key) => [key, source[key] ?? null]));
+function besideOptions(root: SourceObject): JsonObject {
+  const entries = root.entries.filter(({ key }) => key === "auth_mode" || key === "supported_params");
+  return objectOf({ ...root, entries });
+}
+
+function objectOf(node: SourceObject): JsonObject {
+  const plain = plainJson(node);
+  return isObject(plain) ? plain : {};
+}
+
+function textOf(node: SourceObject, key: string): string {
+  const value = entryOf(node, key)?.value;
+  return value?.kind === "string" ? value.value : "";
 }
 
 function warnOfLiteralKey(options: SourceObject, path: string, id: string, log: ProblemLog): void {

@@ -15,6 +15,7 @@ type Finding = ParsedSource["problems"][number];
 
 /** Parses the text; never throws. */
 export function parseJsonSource(text: string): ParsedSource {
+  if (text.trim() === "") return failed(text, 1, "the file is empty");
   const lines = new LineIndex(text);
   const errors: ParseError[] = [];
   let tree: Node | undefined;
@@ -28,11 +29,9 @@ export function parseJsonSource(text: string): ParsedSource {
   const first = errors[0];
   // Later errors are mostly echoes of the first.
   if (first !== undefined) {
-    return failed(text, lines.lineAt(first.offset), words(first));
+    return failed(text, lines.lineAt(first.offset), words(first, text));
   }
-  if (tree === undefined) {
-    return failed(text, 1, "the file is empty");
-  }
+  if (tree === undefined) return failed(text, 1, "the file is empty");
   const tooDeep = firstTooDeep(tree);
   if (tooDeep !== undefined) return failed(text, lines.lineAt(tooDeep.offset), TOO_DEEP);
   const problems: Finding[] = [];
@@ -80,21 +79,15 @@ function firstTooDeep(root: Node): Node | undefined {
 
 function convert(node: Node, lines: LineIndex, problems: Finding[]): SourceNode {
   const line = lines.lineAt(node.offset);
-  switch (node.type) {
-    case "object":
-      return { kind: "object", line, entries: convertEntries(node, lines, problems) };
-    case "array":
-      return { kind: "list", line, items: (node.children ?? []).map((child) => convert(child, lines, problems)) };
-    case "string":
-      return { kind: "string", line, textLine: line, value: String(node.value) };
-    case "number":
-      return { kind: "number", line, value: Number(node.value) };
-    case "boolean":
-      return { kind: "boolean", line, value: node.value === true };
-    case "null":
-    case "property":
-      return { kind: "null", line };
+  if (node.type === "object") return { kind: "object", line, entries: convertEntries(node, lines, problems) };
+  if (node.type === "array") {
+    const items = (node.children ?? []).map((child) => convert(child, lines, problems));
+    return { kind: "list", line, items };
   }
+  const value: unknown = node.value;
+  if (typeof value === "string") return { kind: "string", line, textLine: line, value };
+  if (typeof value === "number") return { kind: "number", line, value };
+  return typeof value === "boolean" ? { kind: "boolean", line, value } : { kind: "null", line };
 }
 
 function convertEntries(node: Node, lines: LineIndex, problems: Finding[]): SourceEntry[] {
@@ -123,8 +116,8 @@ const WORDS: Readonly<Partial<Record<string, string>>> = {
   ValueExpected: "not JSON: a value is expected here",
   ColonExpected: 'not JSON: a ":" is missing after the key',
   CommaExpected: "not JSON: a comma is missing before this",
-  CloseBraceExpected: 'not JSON: a "}" is missing',
-  CloseBracketExpected: 'not JSON: a "]" is missing',
+  CloseBraceExpected: 'not JSON: a "}" is missing before this',
+  CloseBracketExpected: 'not JSON: a "]" is missing before this',
   EndOfFileExpected: "not JSON: there is text after the end of the value",
   UnexpectedEndOfComment: "not JSON: a comment is not closed",
   UnexpectedEndOfString: "not JSON: a string is not closed on its line",
@@ -134,6 +127,7 @@ const WORDS: Readonly<Partial<Record<string, string>>> = {
   InvalidCharacter: "not JSON: a control character inside a string; write it as an escape",
 };
 
-function words(error: ParseError): string {
+function words(error: ParseError, text: string): string {
+  if (error.offset >= text.trimEnd().length) return "not JSON: the file ends too early; a bracket is not closed";
   return WORDS[printParseErrorCode(error.error)] ?? "not JSON";
 }

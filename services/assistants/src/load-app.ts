@@ -48,7 +48,10 @@ export function loadApp(files: AppFiles): LoadedApp {
     settings: loadSettings(loading),
   };
   if (!paths.some((path) => PACKAGE_FILE.test(path))) {
-    log.error("assistants", 0, "no assistant found: an app has files such as assistants/hello/package.yao");
+    const message = "no assistant found: an app has files such as assistants/hello/package.yao";
+    // Connectors alone can be an app; a directory with neither is the wrong one.
+    if (paths.some((path) => CONNECTOR_FILE.test(path))) log.warn("assistants", 0, message);
+    else log.error("assistants", 0, message);
   }
   return { app, problems: log.sorted() };
 }
@@ -129,7 +132,7 @@ function loadSettings({ source }: Loading): JsonObject {
   const checked = root.entries.filter((entry) => Object.hasOwn(SETTINGS_FIELDS, entry.key));
   if (!checkFields({ file: SETTINGS_FILE, log }, "", { ...root, entries: checked }, SETTINGS_FIELDS)) return {};
   const plain = plainJson(root);
-  return isObject(plain) ? (plain as JsonObject) : {};
+  return isObject(plain) ? plain : {};
 }
 
 /** The id that a path stands for; undefined after reporting that it cannot be one or is taken. */

@@ -66,7 +66,7 @@ export function localizeAssistant(
 }
 
 /** Replaces every `{{ key }}`; a key without a text becomes the key itself. */
-export function localizeText(text: string, translate: Translate, depth = 0): string {
+function localizeText(text: string, translate: Translate, depth = 0): string {
   if (!text.includes("{{")) return text;
   const localized = text.replace(KEY, (_whole, key: string) => {
     const found = translate(key);

@@ -23,7 +23,7 @@ export function readPackage(source: SourceReader, path: string): PackageFields |
   if (!checkFields({ file: path, log }, "", root, PACKAGE_FIELDS)) return undefined;
   const name = entryOf(root, "name");
   if (name?.value.kind === "string" && name.value.value.trim() === "") {
-    log.error(path, name.line, "name is required: it is empty");
+    log.error(path, name.line, "name is empty: say what people shall call this assistant");
     return undefined;
   }
   const plain = plainJson(root);
@@ -43,7 +43,7 @@ function fromJson(source: JsonObject): PackageFields {
     ...(connector === "" ? {} : { connector }),
     ...(avatar === "" ? {} : { avatar }),
     tags: textsAt(source, "tags"),
-    options: isObject(options) ? (options as JsonObject) : {},
+    options: isObject(options) ? options : {},
     disableGlobalPrompts: source["disable_global_prompts"] === true,
     isPublic: source["public"] === true,
     readonly: source["readonly"] === true,

@@ -74,7 +74,8 @@ function presetOf(assistant: Assistant, preset: string): readonly Prompt[] {
 }
 
 function replaceVariables(content: string, values: Values): string {
-  return content.replace(VARIABLE, (whole, space?: string, name?: string, ctxName?: string, key?: string) => {
+  return content.replace(VARIABLE, (whole: string, ...captured: (string | undefined)[]) => {
+    const [space, name, ctxName, key] = captured;
     if (key !== undefined) return values.translate(key) ?? whole;
     if (ctxName !== undefined) return contextValue(ctxName, values.ctx);
     if (name === undefined) return whole;

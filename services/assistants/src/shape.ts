@@ -10,6 +10,7 @@ import type { SourceEntry, SourceNode, SourceObject } from "./source-node.ts";
 
 const MAX_UNKNOWN_KEYS = 20;
 const MAX_SHOWN_KEY = 80;
+const MAX_SHOWN_TEXT = 40;
 
 /** The form of one value. */
 export type Shape =
@@ -57,7 +58,7 @@ export function checkFields(context: CheckContext, prefix: string, node: SourceO
   for (const [key, field] of Object.entries(shape)) {
     if (field.isRequired !== true) continue;
     if (node.entries.some((entry) => entry.key === key && entry.value.kind !== "null")) continue;
-    context.log.error(context.file, node.line, `${prefix}${key} is required: add ${describeShape(field.shape)}`);
+    context.log.error(context.file, node.line, `${prefix}${key} is missing: it must be ${describeShape(field.shape)}`);
     isGood = false;
   }
   const known = Object.keys(shape);
@@ -118,48 +119,41 @@ function firstMismatch(node: SourceNode, shape: Shape): { node: SourceNode; inde
 }
 
 function fits(node: SourceNode, shape: Shape): boolean {
-  switch (shape.kind) {
-    case "any":
-      return true;
-    case "text":
-      return node.kind === "string";
-    case "number":
-      return node.kind === "number";
-    case "flag":
-      return node.kind === "boolean";
-    case "word":
-      return node.kind === "string" && shape.words.includes(node.value);
-    case "list":
-      return node.kind === "list";
-    case "map":
-    case "object":
-      return node.kind === "object";
-    case "either":
-      return shape.of.some((option) => fits(node, option));
-  }
+  if (shape.kind === "any") return true;
+  if (shape.kind === "either") return shape.of.some((option) => fits(node, option));
+  if (shape.kind === "word") return node.kind === "string" && shape.words.includes(node.value);
+  return node.kind === NODE_KINDS[shape.kind];
 }
 
+const NODE_KINDS = {
+  text: "string",
+  number: "number",
+  flag: "boolean",
+  list: "list",
+  map: "object",
+  object: "object",
+} as const satisfies Partial<Record<Shape["kind"], SourceNode["kind"]>>;
+
 function describeShape(shape: Shape): string {
-  switch (shape.kind) {
-    case "any":
-      return "a value";
-    case "text":
-      return "text";
-    case "number":
-      return "a number";
-    case "flag":
-      return "true or false";
-    case "word":
-      return shape.words.map((word) => `"${word}"`).join(" or ");
-    case "list":
-      return `a list of ${PLURAL[shape.of.kind] ?? "values"}`;
-    case "map":
-    case "object":
-      return "an object";
-    case "either":
-      return shape.of.map(describeShape).join(" or ");
-  }
+  if (shape.kind === "word") return shape.words.map((word) => `"${word}"`).join(" or ");
+  if (shape.kind === "either") return shape.of.map(describeShape).join(" or ");
+  if (shape.kind === "list") return `a list of ${describeItems(shape.of)}`;
+  return SINGULAR[shape.kind];
 }
+
+function describeItems(shape: Shape): string {
+  if (shape.kind === "either") return shape.of.map(describeItems).join(" or ");
+  return PLURAL[shape.kind] ?? "values";
+}
+
+const SINGULAR = {
+  any: "a value",
+  text: "text",
+  number: "a number",
+  flag: "true or false",
+  map: "an object",
+  object: "an object",
+} as const;
 
 const PLURAL: Readonly<Partial<Record<Shape["kind"], string>>> = {
   text: "strings",
@@ -169,21 +163,12 @@ const PLURAL: Readonly<Partial<Record<Shape["kind"], string>>> = {
 };
 
 function describeNode(node: SourceNode): string {
-  switch (node.kind) {
-    case "null":
-      return "empty";
-    case "boolean":
-      return String(node.value);
-    case "number":
-      return "a number";
-    case "string":
-      return node.value.length <= 40 ? JSON.stringify(node.value) : "text";
-    case "list":
-      return "a list";
-    case "object":
-      return "an object";
-  }
+  if (node.kind === "boolean") return String(node.value);
+  if (node.kind === "string") return node.value.length <= MAX_SHOWN_TEXT ? JSON.stringify(node.value) : "text";
+  return NODE_WORDS[node.kind];
 }
+
+const NODE_WORDS = { null: "empty", number: "a number", list: "a list", object: "an object" } as const;
 
 function unknownKey(prefix: string, key: string, known: readonly string[]): string {
   const shown = key.length <= MAX_SHOWN_KEY ? key : `${key.slice(0, MAX_SHOWN_KEY)}…`;

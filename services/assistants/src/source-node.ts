@@ -52,16 +52,8 @@ export function entryOf(node: SourceNode | undefined, key: string): SourceEntry 
 
 /** The tree as plain JSON. */
 export function plainJson(node: SourceNode): Json {
-  switch (node.kind) {
-    case "null":
-      return null;
-    case "list":
-      return node.items.map(plainJson);
-    case "object":
-      return Object.fromEntries(node.entries.map((entry) => [entry.key, plainJson(entry.value)]));
-    case "boolean":
-    case "number":
-    case "string":
-      return node.value;
-  }
+  if (node.kind === "null") return null;
+  if (node.kind === "list") return node.items.map(plainJson);
+  if (node.kind !== "object") return node.value;
+  return Object.fromEntries(node.entries.map((entry) => [entry.key, plainJson(entry.value)]));
 }

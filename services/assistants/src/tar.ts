@@ -45,7 +45,8 @@ export function readTar(archive: Uint8Array, admit: (path: string, sizeBytes: nu
     admit(path, sizeBytes);
     at += TAR_BLOCK;
     if (at + sizeBytes > archive.length) throw broken(`${path} is cut off`);
-    entries.push({ path, bytes: archive.slice(at, at + sizeBytes) });
+    // A copy: a view would keep the whole archive in memory for one file.
+    entries.push({ path, bytes: new Uint8Array(archive.subarray(at, at + sizeBytes)) });
     at += padded(sizeBytes);
   }
 }
@@ -119,8 +120,8 @@ function octal(value: number, digits: number): string {
 }
 
 function parseOctal(field: string): number | undefined {
-  const match = /^([0-7]+)[\u0000 ]*$/.exec(field);
-  return match === null ? undefined : Number.parseInt(match[1] ?? "", 8);
+  const digits = field.replaceAll("\u0000", " ").trimEnd();
+  return /^[0-7]+$/.test(digits) ? Number.parseInt(digits, 8) : undefined;
 }
 
 function padded(sizeBytes: number): number {

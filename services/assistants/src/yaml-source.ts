@@ -39,7 +39,7 @@ export function parseYamlSource(text: string): ParsedSource {
   const options = { lineCounter: lines, prettyErrors: false, uniqueKeys: false, logLevel: "error" } as const;
   const document = parseDocument(text, options);
   const first = document.errors[0];
-  if (first !== undefined) return failed(lines.linePos(first.pos[0]).line, words(first));
+  if (first !== undefined) return failed(lines.linePos(first.pos[0]).line, words(first, text));
   const converter = new Converter(lines);
   try {
     return { root: converter.convert(document.contents, 1, 0), problems: [], tokenCount };
@@ -152,6 +152,7 @@ class Converter {
     for (const pair of map.items as Pair<Node | null, Node | null>[]) {
       const line = this.#lineOf(pair.key) ?? parentLine;
       if (!isScalar(pair.key)) throw new SourceRefused(line, "a key must be plain text");
+      if (this.#aliasDepth === 0 && pair.key.anchor !== undefined) this.#anchors.set(pair.key.anchor, pair.key);
       const key = String(pair.key.value);
       const value = this.convert(pair.value, line, depth + 1);
       if (isUnsafeKey(key)) throw new SourceRefused(line, `the key "${key}" is not allowed`);
@@ -176,7 +177,7 @@ function mergeSources(value: SourceNode): readonly SourceEntry[] {
 }
 
 function scalar(node: Scalar, line: number): SourceNode {
-  const { value } = node;
+  const { value } = node as Scalar<string | number | boolean | bigint | null | undefined>;
   if (typeof value === "boolean") return { kind: "boolean", line, value };
   if (typeof value === "number" && Number.isFinite(value)) return { kind: "number", line, value };
   if (value === null || value === undefined) return { kind: "null", line };
@@ -184,8 +185,11 @@ function scalar(node: Scalar, line: number): SourceNode {
   return { kind: "string", line, textLine: isBlock ? line + 1 : line, value: String(value) };
 }
 
+const TAB = "indented with a tab; use spaces";
+
 const WORDS: Readonly<Partial<Record<string, string>>> = {
-  TAB_AS_INDENT: "indented with a tab; use spaces",
+  TAB_AS_INDENT: TAB,
+  UNEXPECTED_TOKEN: "this does not belong here; check the indentation, and put text with special characters in quotes",
   BAD_INDENT: "wrong indentation: lines of one block must start at the same column",
   BLOCK_AS_IMPLICIT_KEY: "a mapping cannot start here; put it on a line of its own, or quote text that holds a colon",
   MISSING_CHAR: "something is missing here, such as a colon after a key, a closing quote or a closing bracket",
@@ -198,7 +202,11 @@ const WORDS: Readonly<Partial<Record<string, string>>> = {
   BAD_SCALAR_START: "text cannot start with this character; put it in quotes",
 };
 
-function words(error: YAMLError): string {
+function words(error: YAMLError, text: string): string {
+  const [at] = error.pos;
+  const lineBefore = text.slice(text.lastIndexOf("\n", at - 1) + 1, at);
+  // The library names the token after the tab, which tells nobody about the tab.
+  if (/^\s*\t/.test(lineBefore)) return `not YAML: ${TAB}`;
   const detail = (error.message.split("\n", 1)[0] ?? "").slice(0, 120);
   return `not YAML: ${WORDS[error.code] ?? (detail === "" ? "it cannot be read" : detail)}`;
 }

@@ -102,9 +102,8 @@ async function consume(
 
 async function fill(queue: StreamQueue, messages: ConsumerMessages): Promise<void> {
   try {
-    for await (const message of messages) {
-      if (!(await queue.put(toStreamMessage(message)))) break;
-    }
+    // To the end even when the queue takes no more: it gives back each message the client had received already.
+    for await (const message of messages) await queue.put(toStreamMessage(message));
   } finally {
     queue.end();
   }

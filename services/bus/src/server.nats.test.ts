@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -9,13 +10,14 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { busAdmin } from "./admin.ts";
 import { connectBus } from "./nats-bus.ts";
-import { findNatsServer, isRunning } from "./server-process.ts";
+import { findNatsServer, isRunning, runsWith } from "./server-process.ts";
 import { type NatsServer, type NatsServerOptions, startNatsServer } from "./server.ts";
 import { createTrust, type NatsTrust } from "./trust.ts";
 
 const binary = process.env["YAO_TEST_NATS_SERVER"] ?? findNatsServer(process.env["PATH"] ?? "", homedir());
 const servers: NatsServer[] = [];
 const children: ChildProcess[] = [];
+const orphans: number[] = [];
 let dir: string;
 let trust: NatsTrust;
 
@@ -26,6 +28,7 @@ beforeEach(() => {
 
 afterEach(async () => {
   for (const child of children.splice(0)) child.kill("SIGKILL");
+  for (const pid of orphans.splice(0)) if (runsWith(pid, dir)) process.kill(pid, "SIGKILL");
   for (const server of servers.splice(0)) await server.stop();
   rmSync(dir, { recursive: true, force: true });
 });
@@ -60,12 +63,13 @@ async function ownerElsewhere(): Promise<{ owner: ChildProcess; serverPid: numbe
       JSON.stringify(import.meta.resolve("@mesh/kernel")),
     ),
   );
-  const args = ["--conditions=@mesh/source", "--import", import.meta.resolve("tsx"), script, dir, binary];
+  const args = ["--conditions=@mesh/source", `--import=${import.meta.resolve("tsx")}`, script, dir, binary];
   const owner = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   children.push(owner);
   const serverPid = await new Promise<number>((resolve) => {
     createInterface({ input: owner.stdout }).once("line", (line) => resolve(Number(line)));
   });
+  orphans.push(serverPid);
   return { owner, serverPid };
 }
 
@@ -111,8 +115,9 @@ test("S2: a server that outlived its owner is stopped before the next one starts
   const { owner, serverPid } = await ownerElsewhere();
   // A stopped process does not act on the guard's SIGTERM: the worst case.
   process.kill(serverPid, "SIGSTOP");
+  const ended = once(owner, "exit");
   owner.kill("SIGKILL");
-  await until(() => !isRunning(owner.pid ?? 0), { what: "the owner's end" });
+  await ended;
   const next = await start();
   expect(next.pid).not.toBe(serverPid);
   expect(isRunning(serverPid)).toBe(false);

@@ -22,16 +22,15 @@ export class StreamQueue {
     this.#changed = this.#nextChange();
   }
 
-  /** Adds a message, waiting for room; false when the queue has ended (the message is given back). */
-  async put(message: StreamMessage): Promise<boolean> {
+  /** Adds a message, waiting for room; a queue that has ended gives it back. */
+  async put(message: StreamMessage): Promise<void> {
     while (!this.#ended && this.#held.length >= this.#capacity) await this.#changed;
     if (this.#ended) {
       message.nak(0);
-      return false;
+      return;
     }
     this.#held.push(message);
     this.#notify();
-    return true;
   }
 
   /** No more messages come; `drain` returns after the batch in hand. */

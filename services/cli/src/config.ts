@@ -46,7 +46,7 @@ const TABLE = {
   natsServer: { env: "YAO_NATS_SERVER", parse: text, doc: "Path of the nats-server binary; default: found on PATH." },
   logLevel: {
     env: "YAO_LOG_LEVEL",
-    parse: oneOf("trace", "debug", "info", "warn", "error", "fatal", "silent"),
+    parse: oneOf("trace", "debug", "info", "warn", "error", "silent"),
     doc: "Log level of the processes `yao up` starts.",
   },
 } satisfies OptionTable;

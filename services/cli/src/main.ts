@@ -28,7 +28,9 @@ async function main(): Promise<number> {
         execPath: process.execPath,
         execArgv: process.execArgv,
         script: fileURLToPath(import.meta.url),
-        tellParent: send === undefined ? undefined : (message) => void send(message),
+        // A parent that has gone meanwhile is no error.
+        tellParent:
+          send === undefined ? undefined : (message) => void send(message, undefined, undefined, () => undefined),
       },
     },
     process.argv.slice(2),

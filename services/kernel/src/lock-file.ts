@@ -65,7 +65,7 @@ function readOwner(path: string): Owner | undefined {
     const parsed: unknown = JSON.parse(readFileSync(path, "utf8"));
     const owner = parsed as Partial<Owner> | null;
     if (typeof owner?.pid !== "number") return undefined;
-    return { pid: owner.pid, started: String(owner.started ?? ""), what: String(owner.what ?? "another process") };
+    return { pid: owner.pid, started: owner.started ?? "", what: owner.what ?? "another process" };
   } catch {
     return undefined;
   }

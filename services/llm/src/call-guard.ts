@@ -58,7 +58,7 @@ export class CallGuard {
       onAbort = (): void => reject(MeshError.from(signal.reason));
       signal.addEventListener("abort", onAbort, { once: true });
     });
-    const cancel = this.#clock.after(limitMs * 2, () =>
+    const cancel = this.#clock.after(limitMs, () =>
       this.#expire(`the server ${what} for ${Math.round(limitMs / 1000)} s`),
     );
     if (signal.aborted) onAbort();

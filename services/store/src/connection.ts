@@ -8,6 +8,8 @@
 import { MeshError } from "@mesh/kernel";
 import postgres from "postgres";
 
+import { openPool } from "./pool.ts";
+
 /** What a connection may be told. */
 export interface ConnectionOptions {
   readonly url: string;
@@ -41,26 +43,27 @@ const TYPES = {
 /** Opens a pool; no connection is made before the first statement. */
 export function openSql(options: ConnectionOptions): postgres.Sql {
   checkUrl(options.url);
-  const { maxConnections = 10, applicationName = "yao", statementTimeoutMs = STATEMENT_TIMEOUT_MS, onClose } = options;
-  const sql = postgres(options.url, {
-    max: maxConnections,
-    connect_timeout: CONNECT_TIMEOUT_SECONDS,
-    keep_alive: 10,
-    // The driver's default of half an hour to an hour would cut session locks and listeners.
-    max_lifetime: null,
-    onnotice: () => undefined,
-    ...(onClose === undefined ? {} : { onclose: onClose }),
-    types: TYPES,
-    connection: {
-      application_name: applicationName,
-      statement_timeout: statementTimeoutMs,
-      // The server frees the locks of a peer that vanished within 5 + 3 × 2 s.
-      tcp_keepalives_idle: 5,
-      tcp_keepalives_interval: 2,
-      tcp_keepalives_count: 3,
-    },
-  });
-  return sql;
+  const { maxConnections = 10, applicationName = "yao", statementTimeoutMs = STATEMENT_TIMEOUT_MS } = options;
+  const connect = (onClose: () => void): postgres.Sql =>
+    postgres(options.url, {
+      max: 1,
+      connect_timeout: CONNECT_TIMEOUT_SECONDS,
+      keep_alive: 10,
+      // The driver's default of half an hour to an hour would cut session locks.
+      max_lifetime: null,
+      onnotice: () => undefined,
+      onclose: onClose,
+      types: TYPES,
+      connection: {
+        application_name: applicationName,
+        statement_timeout: statementTimeoutMs,
+        // The server frees the locks of a peer that vanished within 5 + 3 × 2 s.
+        tcp_keepalives_idle: 5,
+        tcp_keepalives_interval: 2,
+        tcp_keepalives_count: 3,
+      },
+    });
+  return openPool(connect, { maxConnections, onClose: options.onClose });
 }
 
 // The text of a URL is never repeated in an error: it holds a password.

@@ -1,4 +1,5 @@
 export { type AuditEntry, insertAudit } from "./audit.ts";
+export { databaseError } from "./database-error.ts";
 export {
   type EmbeddedPostgres,
   type EmbeddedPostgresOptions,

@@ -8,12 +8,13 @@
  * The lock belongs to a session, so the URL must reach PostgreSQL directly, not through a pooler in transaction mode.
  */
 
-import { errorText, MeshError } from "@mesh/kernel";
+import { MeshError } from "@mesh/kernel";
 import { Kysely, Migrator } from "kysely";
 import { PostgresJSDialect } from "kysely-postgres-js";
 import type postgres from "postgres";
 
 import { openSql } from "./connection.ts";
+import { databaseError, sqlState } from "./database-error.ts";
 import type { StoreLog } from "./log.ts";
 import { MIGRATIONS } from "./migrations/index.ts";
 
@@ -48,7 +49,7 @@ async function lock(sql: postgres.Sql, waitMs: number): Promise<void> {
     await sql`SELECT set_config('lock_timeout', ${String(waitMs)}, false)`;
     await sql`SELECT pg_advisory_lock(${LOCK_CLASS}::int, ${LOCK_MIGRATE}::int)`;
   } catch (error) {
-    if (sqlState(error) !== LOCK_NOT_AVAILABLE) throw databaseError("cannot prepare the database", error);
+    if (sqlState(error) !== LOCK_NOT_AVAILABLE) throw databaseError(error, "cannot prepare the database");
     throw new MeshError(
       "unavailable",
       `another process has been migrating this database for more than ${Math.ceil(waitMs / 1000)} s; wait for it to end and start again`,
@@ -77,17 +78,9 @@ async function applyAll(sql: postgres.Sql, log: StoreLog | undefined): Promise<s
   const { error, results = [] } = await migrator.migrateToLatest();
   if (error !== undefined) {
     const failed = results.find((result) => result.status === "Error")?.migrationName ?? "setup";
-    throw databaseError(`migration ${failed} failed, nothing was changed`, error);
+    throw databaseError(error, `migration ${failed} failed, nothing was changed`);
   }
   const applied = results.map((result) => result.migrationName);
   if (applied.length > 0) log?.info({ applied }, "database migrated");
   return applied;
-}
-
-function sqlState(error: unknown): string | undefined {
-  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : undefined;
-}
-
-function databaseError(what: string, error: unknown): MeshError {
-  return new MeshError(MeshError.from(error).code, `${what}: ${errorText(error)}`, { cause: error });
 }

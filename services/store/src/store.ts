@@ -32,8 +32,7 @@ export interface StoreOptions {
   readonly statementTimeoutMs?: number;
 }
 
-// Nothing should be running by then; the driver itself never ends a pool that has met a connection reset.
-const CLOSE_TIMEOUT_SECONDS = 2;
+const CLOSE_TIMEOUT_SECONDS = 5;
 
 /** Opens a pool; it connects with the first statement. Closing twice is harmless. */
 export function openStore(options: StoreOptions): Store {

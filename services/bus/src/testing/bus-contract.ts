@@ -289,12 +289,14 @@ export function busContract(name: string, make: () => Promise<ContractMesh>): vo
       await mesh.admin.ensureWorkConsumer(node, 32);
       for (let i = 0; i < 10; i += 1) await a.publishStream(subjects.work(node), bytes(String(i)), { msgId: `g${i}` });
       const seen = new Set<string>();
+      let hasBegun = false;
       let release: () => void = () => undefined;
       const blocked = new Promise<void>((resolve) => {
         release = resolve;
       });
       const first = consume(
         async (messages) => {
+          hasBegun = true;
           await blocked;
           for (const message of messages) {
             seen.add(textOf(message.data));
@@ -303,7 +305,10 @@ export function busContract(name: string, make: () => Promise<ContractMesh>): vo
         },
         { maxBatch: 2 },
       );
-      await systemClock.sleep(0);
+      await until(() => hasBegun, { what: "the first batch" });
+      // Round trips on the consumer's connection: what was prefetched has arrived.
+      a.serve("t.trip", async (data) => data);
+      for (let i = 0; i < 5; i += 1) await served(b, "t.trip");
       const stopping = first.stop();
       release();
       await stopping;

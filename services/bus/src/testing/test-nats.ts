@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { systemClock } from "@mesh/kernel";
+import { systemClock, until } from "@mesh/kernel";
 
 import { type BusAdmin, busAdmin } from "../admin.ts";
 import type { Bus } from "../bus.ts";
@@ -36,7 +36,10 @@ export interface TestNats {
   connect(options?: Partial<BusOptions>): Promise<Bus>;
   /** A bus with the rights of a (new) node; closed by `stop`. */
   connectNode(options?: Partial<BusOptions> & { readonly node?: TestNode }): Promise<{ bus: Bus; node: TestNode }>;
-  /** Kills the server with SIGKILL, runs `between`, and starts one on the same ports and store. */
+  /**
+   * Kills the server with SIGKILL, runs `between`, starts one on the same ports and store, and waits until `admin` is
+   * connected again.
+   */
   restart(between?: () => Promise<void> | void): Promise<void>;
   stop(): Promise<void>;
 }
@@ -69,7 +72,8 @@ export async function testNats(options: { readonly streams?: boolean } = {}): Pr
     buses.push(bus);
     return bus;
   };
-  const admin = busAdmin(await open({ name: "admin" }));
+  const adminBus = await open({ name: "admin" });
+  const admin = busAdmin(adminBus);
   if (options.streams !== false) await admin.ensureStreams();
   return {
     get server() {
@@ -91,6 +95,7 @@ export async function testNats(options: { readonly streams?: boolean } = {}): Pr
       await server.exited;
       await between?.();
       server = await launch(portOf(server.url), portOf(server.websocketUrl));
+      await until(() => adminBus.status.kind === "connected", { what: "the admin's connection", timeoutMs: 30_000 });
     },
     stop: async () => {
       await Promise.all(buses.map((bus) => bus.close()));

@@ -118,7 +118,7 @@ function listCommand(builder: Builder): Command {
             { title: "type", value: (row) => row.type },
             { title: "model", value: (row) => row.model },
             { title: "host", value: (row) => row.host },
-            { title: "from", value: (row) => row.source },
+            { title: "source", value: (row) => row.source },
             { title: "key", value: (row) => row.has_key },
             { title: "variables", value: (row) => row.env.join(" ") },
           ],

@@ -197,6 +197,7 @@ function reportText(cli: Cli, report: UpReport, flags: UpFlags): string {
         ]),
     "",
     "next:",
+    ...(report.data_dir === homeDirectory(undefined, cli.options) ? [] : [`  export YAO_HOME=${report.data_dir}`]),
     '  yao run hello "Good morning"',
     "  yao node list",
     ...joinHint(report.url, flags.host ?? cli.options.host ?? "127.0.0.1"),

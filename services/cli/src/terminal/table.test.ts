@@ -33,9 +33,7 @@ test("wide characters take two columns", () => {
 });
 
 test("text from elsewhere cannot break out of its cell", () => {
-  expect(table([{ name: "a\u001B[2J\nb", note: "x" }], COLUMNS, "")).toBe(
-    "NAME     NOTE\na[2J b   x\n".replace("a[2J b   ", "a[2J b  ").replace("NAME     ", "NAME    "),
-  );
+  expect(table([{ name: "a\u001B[2J\nb", note: "x" }], COLUMNS, "")).toBe("NAME    NOTE\na[2J b  x\n");
 });
 
 test("fields leave out what is absent", () => {

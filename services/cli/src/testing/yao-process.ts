@@ -4,7 +4,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { join } from "node:path";
 
 const MAIN = join(import.meta.dirname, "..", "main.ts");
-const TSX = ["--import", "tsx", "--conditions=@mesh/source"];
+const TSX = ["--import=tsx", "--conditions=@mesh/source"];
 
 /** Command and arguments that run `yao` from source. */
 export const YAO: readonly string[] = [process.execPath, ...TSX, MAIN];

@@ -17,6 +17,6 @@ export function mainOf(packageName: "@mesh/coordinator" | "@mesh/node-agent"): N
 export function programOf(script: string): NodeProgram {
   return {
     script,
-    execArgv: script.endsWith(".ts") ? ["--import", "tsx", "--conditions=@mesh/source"] : ["--enable-source-maps"],
+    execArgv: script.endsWith(".ts") ? ["--import=tsx", "--conditions=@mesh/source"] : ["--enable-source-maps"],
   };
 }

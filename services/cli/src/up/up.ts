@@ -95,7 +95,10 @@ interface CoordinatorReady {
   readonly adminToken: string | undefined;
 }
 
-const REMOVED_EXIT_CODE = 77;
+const FINAL_EXITS: Readonly<Record<number, string>> = {
+  77: "this device was removed from the mesh; to let it join again: yao down, yao node leave, yao up",
+  78: "the node agent is too old for this coordinator; update it and start again",
+};
 const GRACE_MS = 15_000;
 
 /** Starts everything and resolves when it can be used; rejects, with all stopped again, when it cannot. */
@@ -281,10 +284,7 @@ class System {
       {
         name: "the node agent",
         start,
-        finalReason: ({ code }) =>
-          code === REMOVED_EXIT_CODE
-            ? "this device was removed from the mesh; to let it join again: yao down, yao node leave, yao up"
-            : undefined,
+        finalReason: ({ code }) => (code === null ? undefined : FINAL_EXITS[code]),
       },
       { clock, say },
     );
@@ -296,7 +296,8 @@ class System {
   }
 
   #url(): string {
-    return `http://${dialHost(this.#options.host)}:${this.#ports.http}`;
+    const scheme = (this.#options.env["YAO_TLS_CERT"] ?? "") === "" ? "http" : "https";
+    return `${scheme}://${dialHost(this.#options.host)}:${this.#ports.http}`;
   }
 
   #log(name: string): LogFile {

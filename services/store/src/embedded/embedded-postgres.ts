@@ -102,8 +102,8 @@ async function launch(
 }
 
 function reasonIn(lines: readonly string[]): string {
-  const line = lines.findLast((candidate) => /^(FATAL|PANIC|LOG: {2}could not)/.test(candidate)) ?? lines.at(-1);
-  return line?.replace(/^[A-Z]+: +/, "") ?? "it gave no reason";
+  const line = lines.findLast((candidate) => /^(FATAL|PANIC|postgres): /.test(candidate)) ?? lines.at(-1);
+  return line?.replace(/^\w+: +/, "") ?? "it gave no reason";
 }
 
 // The port of last time if it is free, so that what people configured (a SQL client) keeps working.

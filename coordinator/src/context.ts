@@ -1,0 +1,360 @@
+/** Builds one coordinator out of its parts: the only place that constructs adapters. */
+
+import { randomBytes } from "node:crypto";
+
+import {
+  type Bus,
+  type BusAdmin,
+  busAdmin,
+  type BusCredentials,
+  connectBus,
+  loadTrust,
+  type NatsTrust,
+} from "@mesh/bus";
+import { type Ids, MeshError, type Service, systemClock, systemIds } from "@mesh/kernel";
+import { createMetrics, type Logger, type Metrics } from "@mesh/observability";
+import { LeaderElector, migrate, openStore, type Store } from "@mesh/store";
+
+import { createAppApi } from "./assistants/app-api.ts";
+import type { Access } from "./auth/access.ts";
+import { createAccess } from "./auth/access-store.ts";
+import { TokenAuthenticator } from "./auth/authenticator.ts";
+import { bootstrap } from "./auth/bootstrap.ts";
+import { createSecretBox, type SecretBox } from "./auth/secret-box.ts";
+import { createTokenApi } from "./auth/token-api.ts";
+import type { CoordinatorConfig } from "./config.ts";
+import { createConnectorApi, createSecretSource } from "./connectors/connector-api.ts";
+import { createGateway, type Gateway, type GatewayAddresses } from "./gateway/gateway.ts";
+import type { Readiness } from "./gateway/health.ts";
+import type { Api } from "./gateway/operation.ts";
+import { loadMasterKey } from "./master-key.ts";
+import { OFFLINE_AFTER_MS } from "./membership/candidate-store.ts";
+import { takeOverdueDrains } from "./membership/drain-store.ts";
+import type { EnrolmentDeps } from "./membership/enrolment.ts";
+import { createHeartbeats } from "./membership/heartbeats.ts";
+import { createNodeApi, tellDraining } from "./membership/node-api.ts";
+import { createNodeRpc } from "./membership/node-rpc.ts";
+import { Reconciler } from "./membership/reconciler.ts";
+import { Dispatcher } from "./runs/dispatcher.ts";
+import { EventTail } from "./runs/event-tail.ts";
+import { createIngest } from "./runs/ingest.ts";
+import { PenaltyBox } from "./runs/penalty-box.ts";
+import { createRunApi } from "./runs/run-api.ts";
+import { createSweeper } from "./runs/sweeper.ts";
+import { WorkPublisher } from "./runs/work-publisher.ts";
+import { createSystemApi } from "./system/system-api.ts";
+import { loadTlsIdentity, type TlsIdentity } from "./tls-identity.ts";
+import { VERSION } from "./version.ts";
+import { createWorkspaceApi } from "./workspaces/workspace-api.ts";
+
+/** What a started coordinator tells its parent. */
+export interface Started {
+  readonly httpUrl: string;
+  readonly grpcAddress: string;
+  /** Only at the very first start of a database. */
+  readonly adminToken?: string;
+}
+
+/** A coordinator ready to run. */
+export interface Context {
+  /** To be run as one group; stops in reverse order, the gateway first. */
+  readonly services: readonly Service[];
+  /** Resolves when the services answer; call it after they have been started. */
+  start(): Promise<Started>;
+  close(): Promise<void>;
+}
+
+interface Base {
+  /** Aborts when the process was asked to stop. */
+  readonly stopping: AbortSignal;
+  readonly config: CoordinatorConfig;
+  readonly log: Logger;
+  readonly store: Store;
+  readonly trust: NatsTrust;
+  readonly bus: Bus;
+  readonly system: Bus;
+  readonly tls: TlsIdentity | undefined;
+}
+
+const MAX_CONNECTIONS = 16;
+
+/** Connects to PostgreSQL and NATS, brings the schema up to date and wires everything. */
+export async function createContext(config: CoordinatorConfig, log: Logger, stopping: AbortSignal): Promise<Context> {
+  const tls = loadTlsIdentity(config.tlsCert, config.tlsKey);
+  const databaseUrl = required(config.databaseUrl, "YAO_DATABASE_URL");
+  const natsUrl = required(config.natsUrl, "YAO_NATS_URL");
+  const trust = loadTrust(required(config.natsTrustDir, "YAO_NATS_TRUST_DIR"), systemClock);
+  await migrate(databaseUrl, { log });
+  const store = openStore({ url: databaseUrl, maxConnections: MAX_CONNECTIONS, applicationName: "yao coordinator" });
+  const servers = natsUrl.split(",").map((url) => url.trim());
+  const busLog = (event: string, fields: Readonly<Record<string, unknown>>): void =>
+    log.info({ component: "bus", ...fields }, event);
+  const connect = async (name: string, credentials: BusCredentials): Promise<Bus> =>
+    connectBus({ servers, credentials, name, clock: systemClock, log: busLog });
+  const bus = await connect("coordinator", await trust.issueCoordinator());
+  const system = await connect("coordinator-system", await trust.issueSystem());
+  return assemble({ stopping, config, log, store, trust, bus, system, tls });
+}
+
+/** Parts that more than one other part uses. */
+interface Core extends Base {
+  readonly ids: Ids;
+  readonly access: Access;
+  readonly authenticator: TokenAuthenticator;
+  readonly secretBox: SecretBox;
+  readonly penalties: PenaltyBox;
+  readonly metrics: Metrics;
+  readonly admin: BusAdmin;
+  readonly tail: EventTail;
+  readonly work: WorkPublisher;
+  readonly dispatcher: Dispatcher;
+  readonly reconciler: Reconciler;
+  readonly elector: LeaderElector;
+  readonly replicaId: string;
+  readonly committed: (runIds: readonly string[]) => void;
+  readonly pokeQueue: () => void;
+  readonly prepareNode: (digest: string, slots: number) => Promise<void>;
+}
+
+function createCore(base: Base): Core {
+  const { config, log, store, trust, bus, system } = base;
+  const clock = systemClock;
+  const replicaId = randomBytes(6).toString("hex");
+  const admin = busAdmin(bus);
+  const penalties = new PenaltyBox(clock);
+  const tail = new EventTail({ store, bus, clock, log: log.child({ component: "tail" }), replicaId });
+  const committed = (runIds: readonly string[]): void => tail.committed(runIds);
+  const dispatchLog = log.child({ component: "dispatch" });
+  const work = new WorkPublisher({ bus, store, log: dispatchLog });
+  const penalized = (nodeId: string): boolean => penalties.has(nodeId);
+  const dispatcher = new Dispatcher({ store, work, clock, log: dispatchLog, penalized, committed });
+  const reconciler = new Reconciler({
+    bus,
+    admin,
+    system,
+    trust,
+    store,
+    clock,
+    log: log.child({ component: "reconcile" }),
+  });
+  return {
+    ...base,
+    ids: systemIds(),
+    access: createAccess(store),
+    authenticator: new TokenAuthenticator({ store, clock }),
+    secretBox: createSecretBox(loadMasterKey(config.masterKey, config.dataDir)),
+    penalties,
+    metrics: createMetrics(),
+    admin,
+    tail,
+    work,
+    dispatcher,
+    reconciler,
+    elector: new LeaderElector({ url: store.url, clock, log: log.child({ component: "leader" }) }),
+    replicaId,
+    committed,
+    pokeQueue: () => dispatcher.poke(),
+    prepareNode: (digest, slots) => reconciler.prepareNode(digest, slots),
+  };
+}
+
+function createApi(core: Core, publicUrl: () => string): Api {
+  const { config, store, access, ids, bus, secretBox, authenticator, dispatcher, tail, committed, tls } = core;
+  const clock = systemClock;
+  const enrolment: EnrolmentDeps = {
+    store,
+    trust: core.trust,
+    clock,
+    ids,
+    publicNatsUrls: config.publicNatsUrls,
+    spkiPin: tls?.pin,
+    prepareNode: core.prepareNode,
+  };
+  const cutOff = (digest: string): Promise<void> => core.reconciler.cutOff(digest);
+  return {
+    nodes: createNodeApi({
+      store,
+      access,
+      enrolment,
+      bus,
+      clock,
+      ids,
+      publicUrl,
+      cutOff,
+      fleetChanged: core.pokeQueue,
+      committed,
+    }),
+    runs: createRunApi({ store, access, dispatcher, tail, bus, ids, committed }),
+    workspaces: createWorkspaceApi({ store, access, ids }),
+    apps: createAppApi({ store, access, ids }),
+    connectors: createConnectorApi({ store, access, secretBox, ids }),
+    tokens: createTokenApi({ store, access, authenticator, ids }),
+    system: createSystemApi({
+      store,
+      offlineAfterMs: OFFLINE_AFTER_MS,
+      replica: {
+        id: core.replicaId,
+        version: VERSION,
+        startedAtMs: clock.now(),
+        isLeader: () => core.elector.isLeader,
+        isDraining: () => core.stopping.aborted,
+        natsVersion: () => (bus.status.kind === "connected" ? bus.status.serverVersion : ""),
+      },
+    }),
+  };
+}
+
+function createRunServices(core: Core): Service[] {
+  const { store, bus, log, committed, pokeQueue, admin, work } = core;
+  const clock = systemClock;
+  const stored = core.metrics.counter("yao_events_stored_total", "Events of runs written to the database.");
+  const ingest = createIngest({
+    bus,
+    store,
+    log: log.child({ component: "ingest" }),
+    committed,
+    slotsFreed: pokeQueue,
+    onMissing: async () => core.reconciler.request(),
+    counted: (events) => stored.inc({}, events),
+  });
+  const sweeper = createSweeper({
+    store,
+    bus,
+    admin,
+    work,
+    clock,
+    log: log.child({ component: "sweeper" }),
+    isLeader: () => core.elector.isLeader,
+    graceMs: core.config.leaseGrace,
+    deltaRetentionMs: core.config.deltaRetention,
+    committed,
+    pokeQueue,
+    penalize: (nodeId) => core.penalties.add(nodeId),
+    endDrains: async () => {
+      for (const digest of await takeOverdueDrains(store.sql)) tellDraining(bus, digest, true, true);
+    },
+  });
+  return [ingest, sweeper];
+}
+
+function createNodeServices(core: Core): Service[] {
+  const { store, bus, log, committed, pokeQueue: fleetChanged, secretBox, prepareNode } = core;
+  const beatLog = log.child({ component: "heartbeats" });
+  return [
+    createHeartbeats({ bus, store, clock: systemClock, log: beatLog, fleetChanged, committed }),
+    createNodeRpc({ bus, store, secrets: createSecretSource({ store, secretBox }), prepareNode, fleetChanged }),
+  ];
+}
+
+function createDoor(core: Core, api: Api, ready: () => Readiness): Gateway {
+  const { config, tls, log } = core;
+  return createGateway({
+    config: {
+      host: config.host,
+      httpPort: config.httpPort,
+      grpcPort: config.grpcPort,
+      version: VERSION,
+      ...(tls === undefined ? {} : { tls }),
+      ...(config.rateLimit === 0 ? {} : { rate: { perMinute: config.rateLimit, burst: config.rateLimit } }),
+    },
+    api,
+    authenticator: core.authenticator,
+    log: log.child({ component: "gateway" }),
+    metrics: core.metrics,
+    natsWebsocket: parseHostPort(config.natsWs),
+    ready,
+    clock: systemClock,
+    ids: core.ids,
+  });
+}
+
+function assemble(base: Base): Context {
+  const { config, store, bus, system, tls } = base;
+  const core = createCore(base);
+  const health = new DatabaseHealth(store);
+  let isStarted = false;
+  let addresses: GatewayAddresses = { httpPort: config.httpPort, grpcPort: config.grpcPort };
+  const localUrl = (): string => urlOf(config, addresses.httpPort, tls !== undefined);
+  const api = createApi(core, () => config.publicUrl ?? localUrl());
+  const gateway = createDoor(core, api, () => readiness(isStarted, bus, health));
+  const { elector, tail, reconciler, dispatcher } = core;
+  return {
+    services: [
+      health,
+      elector,
+      tail,
+      reconciler,
+      dispatcher,
+      ...createRunServices(core),
+      ...createNodeServices(core),
+      gateway,
+    ],
+    async start() {
+      const { adminToken } = await bootstrap(store, core.ids);
+      await reconciler.reconcile();
+      addresses = await gateway.listen();
+      isStarted = true;
+      return {
+        httpUrl: localUrl(),
+        grpcAddress: `${reachable(config.host)}:${addresses.grpcPort}`,
+        ...(adminToken === undefined ? {} : { adminToken }),
+      };
+    },
+    async close() {
+      await Promise.allSettled([bus.close(), system.close()]);
+      await store.close();
+    },
+  };
+}
+
+/** Looks every second whether the database answers, so that readiness is cheap to ask. */
+class DatabaseHealth implements Service {
+  readonly name = "database-health";
+  readonly #store: Store;
+  isReachable = true;
+
+  constructor(store: Store) {
+    this.#store = store;
+  }
+
+  async run(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      this.isReachable = await this.#store.sql`SELECT 1`.then(
+        () => true,
+        () => false,
+      );
+      await systemClock.sleep(1000, signal);
+    }
+  }
+}
+
+function readiness(isStarted: boolean, bus: Bus, health: DatabaseHealth): { ok: boolean; reasons: string[] } {
+  const reasons: string[] = [];
+  if (!isStarted) reasons.push("starting");
+  if (!health.isReachable) reasons.push("PostgreSQL does not answer");
+  if (bus.status.kind !== "connected") reasons.push("NATS is not connected");
+  return { ok: reasons.length === 0, reasons };
+}
+
+function required(value: string | undefined, option: string): string {
+  if (value !== undefined) return value;
+  throw new MeshError("invalid_argument", `${option} is not set; \`yao up\` sets it, or see docs/guides/deploy.md`);
+}
+
+function urlOf(config: CoordinatorConfig, port: number, isTls: boolean): string {
+  return `${isTls ? "https" : "http"}://${reachable(config.host)}:${port}`;
+}
+
+// An address that means "all" is no address to call.
+function reachable(host: string): string {
+  return host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host;
+}
+
+function parseHostPort(text: string): { host: string; port: number } {
+  const at = text.lastIndexOf(":");
+  const port = Number(text.slice(at + 1));
+  if (at <= 0 || !Number.isInteger(port) || port < 1 || port > 65_535) {
+    throw new MeshError("invalid_argument", `YAO_NATS_WS must be host:port, not "${text}"`);
+  }
+  return { host: text.slice(0, at), port };
+}

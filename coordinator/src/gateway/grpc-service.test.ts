@@ -1,0 +1,214 @@
+import { credentials, Metadata } from "@grpc/grpc-js";
+import { MeshError, until } from "@mesh/kernel";
+import {
+  NodeServiceService,
+  RunServiceService,
+} from "@mesh/proto";
+import * as proto from "@mesh/proto";
+import { bearer, callUnary, fromStatus, readStream } from "@mesh/rpc";
+import { Client, type ServiceError } from "@grpc/grpc-js";
+import { describe, expect, test } from "vitest";
+
+import { hasScope, SCOPES } from "../auth/caller.ts";
+import { OPERATIONS } from "./operations.ts";
+import { callerWith, type RunningGateway, startGateway } from "./testing/running-gateway.ts";
+import { scriptedApi, ScriptedRun } from "./testing/scripted-api.ts";
+
+const RUN = "run_00000000000000000000000001";
+
+const DEFINITIONS: Readonly<Record<string, Readonly<Record<string, MethodDefinition>>>> = {
+  nodes: NodeServiceService,
+  runs: RunServiceService,
+  workspaces: proto.WorkspaceServiceService,
+  apps: proto.AppServiceService,
+  connectors: proto.ConnectorServiceService,
+  tokens: proto.TokenServiceService,
+  system: proto.SystemServiceService,
+} as never;
+
+interface MethodDefinition {
+  readonly path: string;
+  readonly requestSerialize: (value: unknown) => Buffer;
+  readonly responseDeserialize: (value: Buffer) => unknown;
+}
+
+/** Fields that a request must have, by method. */
+const NEEDED: Readonly<Record<string, object>> = {
+  joinNode: { token: "t", nkey: "U", signature: "s" },
+  renewNode: { nkey: "U", at_ms: 1, signature: "s" },
+  createRun: { workspace: "x", assistant: "a" },
+  createWorkspace: { name: "w" },
+  putMember: { workspace: "x", user: "u", role: "viewer" },
+  putConnector: { workspace: "x", connector: "c", type: "openai" },
+  createToken: { name: "t" },
+  pushApp: { workspace: "x", app: "a", bundle: Buffer.from("b") },
+};
+
+function requestOf(operation: (typeof OPERATIONS)[number]): unknown {
+  const given = NEEDED[operation.method] ?? Object.fromEntries([...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => [name, "x"]));
+  return operation.complete(given as never);
+}
+
+interface Connection extends AsyncDisposable {
+  unary(service: string, method: string, request: unknown, options?: { token?: string; deadline?: Date; signal?: AbortSignal }): Promise<unknown>;
+  follow(request: proto.FollowRunRequest, token?: string): AsyncGenerator<proto.FollowRunResponse>;
+}
+
+function dial(gateway: RunningGateway): Connection {
+  const client = new Client(gateway.grpcAddress, credentials.createInsecure());
+  const metadata = (token: string): Metadata => (token === "" ? new Metadata() : bearer(token));
+  return {
+    unary(service, method, request, { token = "admin", ...options } = {}) {
+      const definition = DEFINITIONS[service]?.[method] as MethodDefinition;
+      return callUnary(
+        (message, meta, callOptions, callback) =>
+          client.makeUnaryRequest(
+            definition.path,
+            definition.requestSerialize,
+            definition.responseDeserialize,
+            message,
+            meta,
+            callOptions,
+            (error: ServiceError | null, response?: unknown) => callback(error, response),
+          ),
+        request,
+        { metadata: metadata(token), ...options },
+      );
+    },
+    follow(request, token = "admin") {
+      const { followRun } = RunServiceService;
+      return readStream(
+        client.makeServerStreamRequest(
+          followRun.path,
+          followRun.requestSerialize,
+          followRun.responseDeserialize,
+          request,
+          metadata(token),
+        ),
+      );
+    },
+    async [Symbol.asyncDispose]() {
+      client.close();
+    },
+  };
+}
+
+const codeOf = async (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => "ok",
+    (error: unknown) => MeshError.from(error).code,
+  );
+
+describe("every operation over gRPC", () => {
+  test("reaches the same handler with the same message as over HTTP, and needs the same scope", async () => {
+    const { api, calls } = scriptedApi();
+    const callers = new Map(SCOPES.map((scope) => [scope as string, callerWith([scope])]));
+    await using gateway = await startGateway({ api, callers });
+    await using connection = dial(gateway);
+    for (const operation of OPERATIONS.filter(({ streaming }) => !streaming)) {
+      const { service, method, scope } = operation;
+      for (const token of ["", "wrong", ...SCOPES]) {
+        const allowed = scope === "none" || SCOPES.some((own) => own === token && hasScope([own], scope));
+        const expected = allowed ? "ok" : token === "" || token === "wrong" ? "unauthenticated" : "permission_denied";
+        const code = await codeOf(connection.unary(service, method, requestOf(operation), { token }));
+        expect([method, token, code]).toEqual([method, token, expected]);
+      }
+      expect(calls.at(-1)).toMatchObject({ method, request: requestOf(operation), call: { transport: "grpc" } });
+    }
+  });
+});
+
+describe("errors over gRPC", () => {
+  test("a refused message is invalid_argument with the findings in its details", async () => {
+    await using gateway = await startGateway({ api: scriptedApi().api });
+    await using connection = dial(gateway);
+    const request = proto.CreateRunRequest.fromPartial({ workspace: "w", priority: 1000 });
+    await expect(connection.unary("runs", "createRun", request)).rejects.toMatchObject({
+      code: "invalid_argument",
+      details: {
+        errors: [
+          { field: "assistant", message: "is required" },
+          { field: "priority", message: "is more than 100" },
+        ],
+      },
+    });
+  });
+
+  test("the text of an internal error does not leave", async () => {
+    const { api } = scriptedApi({ getRun: () => Promise.reject(new TypeError("secret detail")) });
+    await using gateway = await startGateway({ api });
+    await using connection = dial(gateway);
+    const failure = await connection.unary("runs", "getRun", { run: "x" }).catch((error: unknown) => error);
+    expect(failure).toMatchObject({ code: "internal", message: expect.stringMatching(/req_/) });
+    expect(String(failure)).not.toContain("secret");
+  });
+
+  test("a client's deadline and its leaving abort the handler", async () => {
+    const { api, calls } = scriptedApi({ getRun: () => new Promise(() => undefined) });
+    await using gateway = await startGateway({ api });
+    await using connection = dial(gateway);
+    const late = connection.unary("runs", "getRun", { run: "x" }, { deadline: new Date(Date.now() + 100) });
+    expect(await codeOf(late)).toBe("deadline_exceeded");
+    await until(() => calls[0]?.call.signal.aborted);
+    const leave = new AbortController();
+    const left = connection.unary("runs", "getRun", { run: "x" }, { signal: leave.signal });
+    await until(() => calls.length === 2);
+    leave.abort();
+    expect(await codeOf(left)).toBe("cancelled");
+    await until(() => calls[1]?.call.signal.aborted);
+  });
+
+  test("a status of another server still becomes a MeshError", () => {
+    const foreign = Object.assign(new Error("5 NOT_FOUND: x"), { code: 5, details: "x", metadata: new Metadata() });
+    expect(fromStatus(foreign)).toMatchObject({ code: "not_found", message: "x" });
+  });
+});
+
+describe("followRun over gRPC", () => {
+  test("reads the same seqs as SSE and ends after the terminal event", async () => {
+    const run = new ScriptedRun();
+    run.emit("message", { text: "hello", nested: { list: [1, null, "x"] } });
+    await using gateway = await startGateway({ api: scriptedApi(run.handlers).api });
+    await using connection = dial(gateway);
+    const received: proto.RunEvent[] = [];
+    const reading = (async () => {
+      for await (const { event } of connection.follow({ run: RUN, after_seq: 0 })) if (event !== undefined) received.push(event);
+    })();
+    await until(() => received.length === 1);
+    run.emit("message");
+    run.end();
+    await reading;
+    const sse = await gateway.fetch(`/v1/runs/${RUN}/events`, { headers: { accept: "text/event-stream" } });
+    const overSse = [...(await sse.text()).matchAll(/^data: (\{"run_id".*"kind".*)$/gm)].map(
+      (match) => JSON.parse(match[1] ?? "") as unknown,
+    );
+    expect(received.map(({ seq }) => seq)).toEqual([1, 2, 3]);
+    expect(overSse).toEqual(received);
+  });
+
+  test("a client that leaves releases the handler", async () => {
+    const run = new ScriptedRun();
+    run.emit("message");
+    await using gateway = await startGateway({ api: scriptedApi(run.handlers).api });
+    await using connection = dial(gateway);
+    for await (const _ of connection.follow({ run: RUN, after_seq: 0 })) break;
+    await until(() => run.followers === 0);
+  });
+
+  test("a stopping gateway ends streams with unavailable", async () => {
+    const run = new ScriptedRun();
+    const gateway = await startGateway({ api: scriptedApi(run.handlers).api });
+    await using connection = dial(gateway);
+    const ended = connection.follow({ run: RUN, after_seq: 0 }).next();
+    const code = codeOf(ended);
+    await until(() => run.followers === 1);
+    await gateway.stop();
+    expect(await code).toBe("unavailable");
+  });
+
+  test("without a token there is no stream", async () => {
+    await using gateway = await startGateway({ api: scriptedApi().api });
+    await using connection = dial(gateway);
+    expect(await codeOf(connection.follow({ run: RUN, after_seq: 0 }, "").next())).toBe("unauthenticated");
+  });
+});

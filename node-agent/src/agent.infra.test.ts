@@ -1,0 +1,190 @@
+/** The whole agent against a real nats-server and a scripted coordinator. */
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+import { bundleApp, demoAppDirectory, readAppDirectory } from "@mesh/assistants";
+import { type TestNats, testNats } from "@mesh/bus/testing";
+import { until } from "@mesh/kernel";
+import { sequentialIds } from "@mesh/kernel/testing";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+
+import { loadOrCreateKey } from "./join/node-key.ts";
+import { writeNodeFile } from "./join/node-file.ts";
+import { programOf } from "./program.ts";
+import { CoordinatorStub } from "./testing/coordinator-stub.ts";
+import { nodeDigest } from "@mesh/bus";
+
+const ids = sequentialIds();
+let nats: TestNats;
+let dataDir: string;
+let stub: CoordinatorStub;
+let bundle: string;
+const agents: ChildProcess[] = [];
+
+beforeAll(async () => {
+  nats = await testNats();
+});
+afterAll(async () => {
+  await nats.stop();
+});
+beforeEach(async () => {
+  dataDir = mkdtempSync(join(tmpdir(), "yao-agent-"));
+  const key = loadOrCreateKey(dataDir);
+  const digest = nodeDigest(key.nkey);
+  const { jwt, expiresAt } = await nats.trust.issueNode({ nkey: key.nkey, digest, ttlMs: 3_600_000 });
+  writeNodeFile(dataDir, {
+    url: "http://127.0.0.1:9",
+    node_id: "node_1",
+    name: "stub",
+    digest,
+    jwt,
+    issued_at: new Date().toISOString(),
+    expires_at: new Date(expiresAt).toISOString(),
+    nats_urls: [nats.server.url],
+    nats_path: "/nats",
+    slots: 0,
+  });
+  stub = new CoordinatorStub({ bus: await nats.connect(), admin: nats.admin, digest });
+  await stub.start();
+  bundle = stub.addBundle(bundleApp(await readAppDirectory(demoAppDirectory)).bytes);
+});
+afterEach(async () => {
+  await Promise.all(agents.splice(0).map((agent) => kill(agent, "SIGKILL")));
+  await stub.stop();
+  rmSync(dataDir, { recursive: true, force: true });
+});
+
+async function startAgent(env: Record<string, string> = {}): Promise<ChildProcess> {
+  const program = programOf("main", import.meta.url);
+  const agent = spawn(process.execPath, [...program.execArgv, program.path], {
+    env: { ...process.env, YAO_NODE_DATA: dataDir, YAO_NODE_LOG_LEVEL: "warn", ...env },
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+  });
+  agents.push(agent);
+  await new Promise<void>((resolve, reject) => {
+    agent.on("message", () => resolve());
+    agent.once("exit", (code) => reject(new Error(`agent exited with ${code}`)));
+  });
+  return agent;
+}
+
+async function kill(agent: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
+  if (agent.exitCode !== null || agent.signalCode !== null) return agent.exitCode;
+  const exited = new Promise<number | null>((resolve) => agent.once("exit", (code) => resolve(code)));
+  agent.kill(signal);
+  return await exited;
+}
+
+/** Processes whose parent is `pid`. */
+function childrenOf(pid: number): number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean).map(Number);
+}
+
+test("a run is executed and its events arrive once and in order", async () => {
+  await startAgent();
+  const run_id = ids.next("run");
+  await stub.work({ run_id, bundle_digest: bundle, input: "/count 20" });
+  const end = await stub.end(run_id);
+  expect(end).toMatchObject({ state: "succeeded" });
+  const kinds = stub.kinds(run_id);
+  expect(kinds.slice(0, 2)).toEqual(["run.accepted", "run.started"]);
+  expect(kinds.at(-1)).toBe("run.finished");
+  expect(kinds.filter((kind) => kind === "message").length).toBeGreaterThan(3);
+});
+
+test("a run in progress fails as node_restarted after kill -9 of the agent, with everything before it kept", async () => {
+  const agent = await startAgent();
+  const run_id = ids.next("run");
+  await stub.work({ run_id, bundle_digest: bundle, input: "/slow 60s" });
+  await until(() => stub.kinds(run_id).filter((kind) => kind === "message").length > 5, { what: "output" });
+  const runners = childrenOf(agent.pid!);
+  expect(runners.length).toBeGreaterThan(0);
+  await kill(agent, "SIGKILL");
+  await until(() => runners.every((pid) => !isAlive(pid)), { what: "the runner to end with its agent" });
+  await startAgent();
+  const end = await stub.end(run_id);
+  expect(end).toMatchObject({ state: "failed", error: { code: "node_restarted" } });
+  await stub.work({ run_id, bundle_digest: bundle, input: "/noop" }, "again");
+  const other = ids.next("run");
+  await stub.work({ run_id: other, bundle_digest: bundle, input: "/noop" });
+  expect(await stub.end(other)).toMatchObject({ state: "succeeded" });
+  expect(stub.kinds(run_id).filter((kind) => kind === "run.accepted")).toHaveLength(1);
+});
+
+test("kill -9 of a runner fails its run as runner_crashed and the next run gets a fresh one", async () => {
+  const agent = await startAgent();
+  const run_id = ids.next("run");
+  await stub.work({ run_id, bundle_digest: bundle, input: "/slow 60s" });
+  await until(() => stub.kinds(run_id).includes("run.started"), { what: "the run to start" });
+  for (const pid of childrenOf(agent.pid!)) process.kill(pid, "SIGKILL");
+  const end = await stub.end(run_id);
+  expect(end).toMatchObject({ state: "failed", error: { code: "runner_crashed" } });
+  expect(JSON.stringify(end)).toContain("SIGKILL");
+  const next = ids.next("run");
+  await stub.work({ run_id: next, bundle_digest: bundle, input: "/noop" });
+  expect(await stub.end(next)).toMatchObject({ state: "succeeded" });
+});
+
+test("cancel stops a run; its time-out does too", async () => {
+  await startAgent();
+  const [cancelled, late] = [ids.next("run"), ids.next("run")];
+  await stub.work({ run_id: cancelled, bundle_digest: bundle, input: "/slow 60s" });
+  await stub.work({ run_id: late, bundle_digest: bundle, input: "/slow 60s", timeout_ms: 700 });
+  await until(() => stub.kinds(cancelled).includes("run.started"), { what: "the run to start" });
+  stub.command({ $case: "cancel", value: { run_id: cancelled, epoch: 1, why: "user" } });
+  expect(await stub.end(cancelled)).toMatchObject({ state: "cancelled" });
+  expect(await stub.end(late)).toMatchObject({ state: "failed", error: { code: "timeout" } });
+});
+
+test("SIGTERM ends runs, sends what is left, says goodbye and exits with 0", async () => {
+  const agent = await startAgent();
+  const run_id = ids.next("run");
+  await stub.work({ run_id, bundle_digest: bundle, input: "/slow 60s" });
+  await until(() => stub.kinds(run_id).includes("run.started"), { what: "the run to start" });
+  expect(await kill(agent, "SIGTERM")).toBe(0);
+  expect(await stub.end(run_id)).toMatchObject({ state: "failed", error: { code: "node_stopped" } });
+  expect(stub.beats.at(-1)?.goodbye).toBe(true);
+});
+
+test("heartbeats go on while the main thread is stuck", async () => {
+  const agent = await startAgent({ NODE_OPTIONS: "", YAO_NODE_LOG_LEVEL: "error" });
+  await until(() => stub.beats.length > 2, { what: "heartbeats" });
+  agent.send({ kind: "test.block", ms: 3_000 });
+  await until(() => stub.beats.some((beat) => beat.loop_lag_ms > 1_500), { what: "a beat that tells of the lag" });
+});
+
+test("a removed node ends with exit code 77", async () => {
+  const agent = await startAgent();
+  stub.refused = "removed";
+  const code = await new Promise((resolve) => agent.once("exit", resolve));
+  expect(code).toBe(77);
+});
+
+test("after the server was killed and its store deleted, uncommitted events are sent again", async () => {
+  await startAgent();
+  const run_id = ids.next("run");
+  await stub.work({ run_id, bundle_digest: bundle, input: "/count 100 every 50ms" });
+  await until(() => stub.kinds(run_id).length > 5, { what: "output" });
+  await nats.restart(() => rmSync(join(nats.dataDir, "jetstream"), { recursive: true, force: true }));
+  await until(async () => stub.start().then(() => true, () => false), { what: "the streams", timeoutMs: 20_000 });
+  expect(await stub.end(run_id, 1, 30_000)).toMatchObject({ state: "succeeded" });
+}, 60_000);
+
+test("idle memory is printed", async () => {
+  const agent = await startAgent();
+  await until(() => stub.beats.length > 10, { what: "heartbeats" });
+  const status = readFileSync(`/proc/${agent.pid}/status`, "utf8");
+  console.log(`idle agent: ${/VmRSS:\s+(\d+) kB/.exec(status)?.[1]} kB RSS`);
+});
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}

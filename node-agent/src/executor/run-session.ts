@@ -1,0 +1,234 @@
+/**
+ * One run while it executes here: prepares it, hands it to a runner, writes its events.
+ *
+ * E1  Exactly one terminal event, the last one, unless the run is dropped; then none.
+ * E2  Whatever the runner does or does not do, the run ends: at its time-out, five seconds after a cancel, at a crash.
+ */
+
+import {
+  type CancelTimer,
+  type Clock,
+  errorText,
+  isObject,
+  type Json,
+  type JsonObject,
+  MeshError,
+  rfc3339,
+} from "@mesh/kernel";
+import type { SecretsAnswer } from "@mesh/proto";
+import type { OutputMessage } from "@mesh/runtime";
+
+import type { Journal } from "../journal/journal.ts";
+import { TERMINAL_KIND } from "../journal/replay.ts";
+import type { RunLog } from "../journal/run-log.ts";
+import type { AgentLog } from "../log.ts";
+import type { RunEnd, RunJob } from "../runner/protocol.ts";
+import type { RunHandle, RunnerPool } from "../runner/runner-pool.ts";
+import { RunOutput } from "./run-output.ts";
+import { readWorkData, type WorkData } from "./work-item.ts";
+
+/** What a session needs; `bundlePath` and `secrets` keep trying until they have an answer or `signal` aborts. */
+export interface SessionDeps {
+  readonly journal: Pick<Journal, "append">;
+  readonly runners: Pick<RunnerPool, "run">;
+  readonly clock: Clock;
+  readonly log: AgentLog;
+  readonly env: Readonly<Record<string, string>>;
+  readonly bundlePath: (digest: string, signal: AbortSignal) => Promise<string>;
+  readonly secrets: (run: RunLog, signal: AbortSignal) => Promise<SecretsAnswer>;
+  /** Called once, when the run has ended or was dropped. */
+  readonly over: (session: RunSession) => void;
+}
+
+const MAX_OUTPUT = 256 * 1024;
+
+/** A run in progress; see above. */
+export class RunSession {
+  readonly run: RunLog;
+  readonly #deps: SessionDeps;
+  readonly #output: RunOutput;
+  readonly #over = new AbortController();
+  readonly #startedMs: number;
+  #handle: RunHandle | undefined;
+  #cancelTimeout: CancelTimer | undefined;
+  #isCancelling = false;
+
+  constructor(run: RunLog, deps: SessionDeps) {
+    this.run = run;
+    this.#deps = deps;
+    this.#startedMs = deps.clock.monotonic();
+    this.#output = new RunOutput({
+      clock: deps.clock,
+      append: (event) => void deps.journal.append(run, event),
+      failed: (error) => this.#abort(failureOf(error)),
+    });
+  }
+
+  /** Begins to execute; returns at once. */
+  begin(): void {
+    this.#prepare().catch((error: unknown) => this.end(failureOf(error)));
+  }
+
+  /** Stops the run; it ends as cancelled. */
+  cancel(why: string): void {
+    if (this.#over.signal.aborted || this.#isCancelling) return;
+    this.#isCancelling = true;
+    this.#deps.log.info({ runId: this.run.runId, leaseEpoch: this.run.epoch, why }, "run cancelling");
+    if (this.#handle === undefined) this.end({ state: "cancelled" });
+    else this.#handle.cancel(() => this.end({ state: "cancelled" }));
+  }
+
+  /** Ends the run with a failure of ours and stops its execution. */
+  abort(code: string, message: string): void {
+    this.#abort({ state: "failed", error: { code, message } });
+  }
+
+  /** The run is not ours any more: stops it without a word. */
+  drop(): void {
+    if (this.#over.signal.aborted) return;
+    this.#handle?.abandon();
+    this.#close();
+  }
+
+  /** Writes the terminal event; only the first call counts. */
+  end(end: RunEnd): void {
+    if (this.#over.signal.aborted) return;
+    const final = this.#flushed(end);
+    this.#deps.journal.append(this.run, {
+      kind: TERMINAL_KIND,
+      body: JSON.stringify(endBody(final, this.#deps.clock.monotonic() - this.#startedMs)),
+      deltaOf: "",
+      durable: true,
+    });
+    const failure = final.state === "failed" ? final.error : undefined;
+    this.#deps.log.info(
+      { runId: this.run.runId, leaseEpoch: this.run.epoch, state: final.state, failure },
+      "run ended",
+    );
+    this.#close();
+  }
+
+  async #prepare(): Promise<void> {
+    const { run } = this;
+    const data = readWorkData(run.item);
+    this.#cancelTimeout = this.#deps.clock.after(data.timeoutMs, () => {
+      this.abort("timeout", `the run took longer than its time-out of ${Math.round(data.timeoutMs / 1000)} s`);
+    });
+    const { signal } = this.#over;
+    const [bundlePath, secrets] = await Promise.all([
+      this.#deps.bundlePath(run.item.bundle_digest, signal),
+      run.item.needs_secrets ? this.#deps.secrets(run, signal) : NO_SECRETS,
+    ]);
+    if (signal.aborted) return;
+    this.#handle = this.#deps.runners.run(this.#job(data, bundlePath, secrets), {
+      started: () => this.#started(),
+      message: (message) => this.#message(message),
+      ended: (end) => this.end(end),
+      crashed: (reason) => this.end(this.#isCancelling ? { state: "cancelled" } : crashed(reason)),
+    });
+  }
+
+  #job(data: WorkData, bundlePath: string, secrets: SecretsAnswer): RunJob {
+    const { item, runId, epoch } = this.run;
+    return {
+      runId,
+      epoch,
+      workspaceId: item.workspace_id,
+      assistantId: item.assistant_id,
+      userId: item.user_id,
+      input: item.input,
+      options: data.options,
+      metadata: data.metadata,
+      connectors: withKeys(data.connectors, secrets.keys),
+      env: { ...this.#deps.env, ...secrets.env },
+      bundleDigest: item.bundle_digest,
+      bundlePath,
+    };
+  }
+
+  #started(): void {
+    if (this.#over.signal.aborted) return;
+    const body = JSON.stringify({ at: rfc3339(this.#deps.clock.now()), attempt: this.run.item.attempt });
+    this.#write(() => this.#deps.journal.append(this.run, { kind: "run.started", body, deltaOf: "", durable: false }));
+  }
+
+  #message(message: OutputMessage): void {
+    if (!this.#over.signal.aborted) this.#write(() => this.#output.write(message));
+  }
+
+  #write(write: () => void): void {
+    try {
+      write();
+    } catch (error) {
+      this.#abort(failureOf(error));
+    }
+  }
+
+  #abort(end: RunEnd): void {
+    if (this.#over.signal.aborted) return;
+    this.#handle?.abandon();
+    this.end(end);
+  }
+
+  // Held pieces belong before the end; when they do not fit any more, that is the reason of the end.
+  #flushed(end: RunEnd): RunEnd {
+    try {
+      this.#output.flush();
+      return end;
+    } catch (error) {
+      return end.state === "succeeded" ? failureOf(error) : end;
+    }
+  }
+
+  #close(): void {
+    this.#cancelTimeout?.();
+    this.#over.abort();
+    this.#deps.over(this);
+  }
+}
+
+const NO_SECRETS: SecretsAnswer = { keys: {}, env: {} };
+
+function withKeys(connectors: JsonObject, keys: Readonly<Record<string, string>>): JsonObject {
+  const out: Record<string, Json> = { ...connectors };
+  for (const [id, key] of Object.entries(keys)) {
+    const config = Object.hasOwn(out, id) ? out[id] : {};
+    if (isObject(config)) Object.defineProperty(out, id, { value: { ...config, key }, enumerable: true });
+  }
+  return out;
+}
+
+function endBody(end: RunEnd, durationMs: number): JsonObject {
+  const duration_ms = Math.round(durationMs);
+  switch (end.state) {
+    case "succeeded": {
+      const isLong = end.output.length > MAX_OUTPUT;
+      return {
+        state: end.state,
+        // The whole text is in the message events.
+        output: isLong ? end.output.slice(0, MAX_OUTPUT) : end.output,
+        ...(isLong && { output_truncated: true }),
+        ...(end.usage && { usage: { ...end.usage } }),
+        duration_ms,
+      };
+    }
+    case "failed":
+      return { state: end.state, error: { ...end.error }, output: "", duration_ms };
+    case "cancelled":
+      return { state: end.state, output: "", duration_ms };
+  }
+}
+
+function crashed(reason: string): RunEnd {
+  return {
+    state: "failed",
+    error: { code: "runner_crashed", message: `${reason}; start the run again with: yao runs retry` },
+  };
+}
+
+/** A thrown error as the end of a run; errors of this node carry their own code in the details. */
+function failureOf(thrown: unknown): RunEnd {
+  const error = MeshError.from(thrown);
+  const code = error.details?.["code"];
+  return { state: "failed", error: { code: typeof code === "string" ? code : error.code, message: errorText(error) } };
+}

@@ -1,0 +1,67 @@
+/** Commands of the coordinator, mapped to what the parts of this node do. Repeating one is harmless. */
+
+import { errorText } from "@mesh/kernel";
+import { Command, CommandAnswer, type RunLease, type RunProgress } from "@mesh/proto";
+
+import type { RunKey } from "../journal/record.ts";
+
+/** What commands act on. */
+export interface CommandTargets {
+  readonly cancel: (run: RunKey, why: string) => boolean;
+  readonly drop: (run: RunKey) => void;
+  readonly committed: (run: RunKey, n: number) => void;
+  readonly resend: (run: RunKey, fromN: number) => boolean;
+  readonly setDraining: (isDraining: boolean) => void;
+  readonly handBack: () => void;
+  readonly beat: () => void;
+}
+
+/** Executes an encoded command and returns the encoded answer. */
+export function executeCommand(targets: CommandTargets, data: Uint8Array): Uint8Array {
+  let answer: CommandAnswer;
+  try {
+    answer = execute(targets, Command.decode(data));
+  } catch (error) {
+    answer = { ok: false, message: errorText(error) };
+  }
+  return CommandAnswer.encode(answer).finish();
+}
+
+/** Acts on what the coordinator says about one run. */
+export function applyLease(targets: CommandTargets, lease: RunLease): void {
+  const run = { runId: lease.run_id, epoch: lease.epoch };
+  if (lease.committed_n > 0) targets.committed(run, lease.committed_n);
+  if (lease.desired === "drop") targets.drop(run);
+  else if (lease.desired === "cancel") targets.cancel(run, "cancelled by the coordinator");
+}
+
+function execute(targets: CommandTargets, { command }: Command): CommandAnswer {
+  switch (command?.$case) {
+    case "cancel": {
+      const isKnown = targets.cancel(keyOf(command.value), command.value.why);
+      return isKnown ? DONE : { ok: false, message: "the run is not here" };
+    }
+    case "ack":
+      for (const run of command.value.runs) targets.committed(keyOf(run), run.last_n);
+      return DONE;
+    case "drain":
+      targets.setDraining(command.value.draining);
+      if (command.value.hand_back) targets.handBack();
+      return DONE;
+    case "resend": {
+      const isHeld = targets.resend(keyOf(command.value), command.value.from_n);
+      return isHeld ? DONE : { ok: false, message: "the run is not here" };
+    }
+    case "poke":
+      targets.beat();
+      return DONE;
+    case undefined:
+      return { ok: false, message: "the device does not know this command; update it" };
+  }
+}
+
+const DONE: CommandAnswer = { ok: true, message: "" };
+
+function keyOf(run: Pick<RunProgress, "run_id" | "epoch">): RunKey {
+  return { runId: run.run_id, epoch: run.epoch };
+}

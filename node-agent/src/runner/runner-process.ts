@@ -1,0 +1,178 @@
+/**
+ * One runner process as the agent sees it.
+ *
+ * P1  Its environment holds only what is listed here: no credentials of the mesh, no keys of other runs.
+ * P2  It is the leader of a process group of its own; killing it kills what it started.
+ * P3  Its end, however it comes, is told to every run it had, once.
+ */
+
+import { type ChildProcess, fork } from "node:child_process";
+import type { Readable } from "node:stream";
+
+import type { Clock } from "@mesh/kernel";
+import type { OutputMessage } from "@mesh/runtime";
+
+import type { AgentLog } from "../log.ts";
+import { programOf } from "../program.ts";
+import { isFromRunner, type RunEnd, type RunJob, type ToRunner } from "./protocol.ts";
+
+/** What one run hears from its runner; `ended` or `crashed` is the last call. */
+export interface RunListener {
+  readonly started: () => void;
+  readonly message: (message: OutputMessage) => void;
+  readonly ended: (end: RunEnd) => void;
+  /** The process is gone; `reason` says how, in words. */
+  readonly crashed: (reason: string) => void;
+}
+
+/** What runner processes are made with. */
+export interface RunnerDeps {
+  readonly clock: Clock;
+  readonly log: AgentLog;
+  /** The agent's own environment. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+const PASSED_ENV =
+  /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|TEMP|TMP|SYSTEMROOT|COMSPEC|PATHEXT|APPDATA|LOCALAPPDATA|USERPROFILE|SSL_CERT_FILE|SSL_CERT_DIR|NODE_EXTRA_CA_CERTS|NODE_USE_ENV_PROXY|(HTTPS?|NO|ALL)_PROXY)$/i;
+const PONG_MS = 1_000;
+const MAX_LINE = 2_000;
+
+/** A forked runner. */
+export class RunnerProcess {
+  readonly workspaceId: string;
+  readonly #deps: RunnerDeps;
+  readonly #child: ChildProcess;
+  readonly #runs = new Map<string, RunListener>();
+  readonly #onExit: () => void;
+  #pong: (() => void) | undefined;
+  #isGone = false;
+  /** It takes no new runs. */
+  isRetired = false;
+
+  constructor(workspaceId: string, deps: RunnerDeps, onExit: () => void) {
+    this.workspaceId = workspaceId;
+    this.#deps = deps;
+    this.#onExit = onExit;
+    const program = programOf("main", import.meta.url);
+    this.#child = fork(program.path, [], {
+      execArgv: [...program.execArgv, "--enable-source-maps", "--disallow-code-generation-from-strings"],
+      env: Object.fromEntries(Object.entries(deps.env).filter(([name]) => PASSED_ENV.test(name))),
+      stdio: ["ignore", "pipe", "pipe", "ipc"],
+      detached: process.platform !== "win32",
+    });
+    this.#listen();
+  }
+
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
+  get runCount(): number {
+    return this.#runs.size;
+  }
+
+  /** Starts a run. */
+  start(job: RunJob, listener: RunListener): void {
+    this.#runs.set(keyOf(job), listener);
+    this.#send({ kind: "run", job });
+  }
+
+  /** Asks a run to stop; its listener hears the end. */
+  cancel(run: { readonly runId: string; readonly epoch: number }): void {
+    this.#send({ kind: "cancel", runId: run.runId, epoch: run.epoch });
+  }
+
+  /** Nobody listens to this run any more. */
+  forget(run: { readonly runId: string; readonly epoch: number }): void {
+    this.#runs.delete(keyOf(run));
+  }
+
+  /** Whether its event loop turns. */
+  async answers(): Promise<boolean> {
+    const limit = new AbortController();
+    let hasAnswered = false;
+    this.#pong = () => {
+      hasAnswered = true;
+      limit.abort();
+    };
+    this.#send({ kind: "ping" });
+    await this.#deps.clock.sleep(PONG_MS, limit.signal);
+    return hasAnswered;
+  }
+
+  /** Ends the process and its whole group at once. */
+  kill(): void {
+    this.isRetired = true;
+    const { pid } = this.#child;
+    if (pid === undefined || this.#isGone) return;
+    try {
+      process.kill(process.platform === "win32" ? pid : -pid, "SIGKILL");
+    } catch {
+      this.#child.kill("SIGKILL");
+    }
+  }
+
+  #listen(): void {
+    this.#child.on("message", (message: unknown) => this.#receive(message));
+    this.#child.once("error", (error) => this.#gone(`could not be started: ${error.message}`));
+    this.#child.once("exit", (code, signal) =>
+      this.#gone(signal === null ? `exited with code ${code ?? "unknown"}` : `was killed by ${signal}`),
+    );
+    for (const stream of [this.#child.stdout, this.#child.stderr]) if (stream !== null) this.#logLines(stream);
+  }
+
+  #receive(message: unknown): void {
+    if (!isFromRunner(message)) return;
+    if (message.kind === "pong") this.#pong?.();
+    if (message.kind === "ready" || message.kind === "pong") return;
+    const key = keyOf(message);
+    const listener = this.#runs.get(key);
+    if (listener === undefined) return;
+    switch (message.kind) {
+      case "started":
+        listener.started();
+        return;
+      case "message":
+        listener.message(message.message);
+        return;
+      case "end":
+        this.#runs.delete(key);
+        listener.ended(message.end);
+    }
+  }
+
+  #gone(how: string): void {
+    if (this.#isGone) return;
+    this.#isGone = true;
+    this.isRetired = true;
+    const runs = [...this.#runs.values()];
+    this.#runs.clear();
+    for (const run of runs) run.crashed(`the runner process ${how}`);
+    this.#onExit();
+  }
+
+  #send(message: ToRunner): void {
+    if (!this.#child.connected) return;
+    // A failure here means that the process is going; its exit tells the runs.
+    this.#child.send(message, () => undefined);
+  }
+
+  #logLines(stream: Readable): void {
+    let rest = "";
+    stream.setEncoding("utf8");
+    stream.on("data", (chunk: string) => {
+      const lines = (rest + chunk).split("\n");
+      rest = (lines.pop() ?? "").slice(0, MAX_LINE);
+      for (const line of lines) {
+        if (line !== "")
+          this.#deps.log.debug({ workspaceId: this.workspaceId, line: line.slice(0, MAX_LINE) }, "runner output");
+      }
+    });
+    stream.on("error", () => undefined);
+  }
+}
+
+function keyOf(run: { readonly runId: string; readonly epoch: number }): string {
+  return `${run.runId}:${run.epoch}`;
+}
