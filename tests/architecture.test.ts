@@ -17,7 +17,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "services/llm": ["kernel"],
   "services/runtime": ["kernel", "assistants", "llm"],
   // The command line starts whole processes: it loads the entry points of the two deployables, lazily.
-  "services/cli": ["kernel", "store", "bus", "assistants", "coordinator", "node-agent"],
+  "services/cli": ["kernel", "proto", "store", "bus", "assistants", "coordinator", "node-agent"],
   coordinator: ["kernel", "observability", "bus", "rpc", "store", "proto", "assistants", "llm"],
   "node-agent": ["kernel", "observability", "bus", "proto", "assistants", "llm", "runtime"],
 };
@@ -33,7 +33,9 @@ function sources(dir: string): string[] {
 
 function importsOf(path: string): string[] {
   const text = readFileSync(path, "utf8");
-  return [...text.matchAll(/(?:from|import|import\()\s*"([^"]+)"/g)].map((match) => match[1] ?? "");
+  const statements = text.matchAll(/^(?:import|export)\s(?:[^;"'`]*?\sfrom\s+)?"([^"\n]+)";/gm);
+  const calls = text.matchAll(/\bimport\("([^"\n]+)"\)/g);
+  return [...statements, ...calls].map((match) => match[1] ?? "");
 }
 
 function dependenciesOf(pkg: string): Set<string> {

@@ -5,21 +5,34 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 
 /** A module of this package, ready to be started. */
 export interface Program {
-  readonly url: URL;
   readonly path: string;
   /** Options for Node before the module. */
   readonly execArgv: readonly string[];
 }
 
-/** The program in `module` (without extension) beside the file `from`. */
+/** The program in `module` (without extension) beside the file `from`, as a process. */
 export function programOf(module: string, from: string): Program {
-  const isSource = from.endsWith(".ts");
-  const url = new URL(`${module}.${isSource ? "ts" : "js"}`, from);
-  return { url, path: fileURLToPath(url), execArgv: isSource ? sourceArgv(from) : [] };
+  const path = fileURLToPath(moduleUrl(module, from));
+  if (!isSource(from)) return { path, execArgv: [] };
+  const loader = pathToFileURL(createRequire(from).resolve("tsx")).href;
+  return { path, execArgv: ["--conditions=@mesh/source", "--import", loader] };
+}
+
+/** The same as a thread; the arguments of `new Worker`. */
+export function threadOf(module: string, from: string): { readonly entry: string | URL; readonly isCode: boolean } {
+  const url = moduleUrl(module, from);
+  if (!isSource(from)) return { entry: url, isCode: false };
+  // A thread does not take the loader from its options; it has to be registered from inside.
+  const loader = pathToFileURL(createRequire(from).resolve("tsx/esm/api")).href;
+  const code = `import(${JSON.stringify(loader)}).then(({ register }) => (register(), import(${JSON.stringify(url.href)})))`;
+  return { entry: code, isCode: true };
+}
+
+function moduleUrl(module: string, from: string): URL {
+  return new URL(`${module}.${isSource(from) ? "ts" : "js"}`, from);
 }
 
 // Only in development and tests: Node 20 does not read TypeScript.
-function sourceArgv(from: string): string[] {
-  const loader = pathToFileURL(createRequire(from).resolve("tsx")).href;
-  return ["--conditions=@mesh/source", "--import", loader];
+function isSource(from: string): boolean {
+  return from.endsWith(".ts");
 }

@@ -59,7 +59,7 @@ describe("every operation over HTTP", () => {
       const [path, init] = sample(operation);
       const response = await gateway.fetch(path, init);
       expect([operation.method, response.status]).toEqual([operation.method, operation.successStatus]);
-      expect(await response.json()).toEqual({});
+      expect(await response.json()).toBeTypeOf("object");
       expect(calls.at(-1)).toMatchObject({ method: operation.method, call: { transport: "http" } });
     }
   });

@@ -6,7 +6,7 @@ import { type CancelTimer, type Clock, errorText } from "@mesh/kernel";
 import type { HeartbeatAnswer } from "@mesh/proto";
 
 import type { AgentLog } from "../log.ts";
-import { programOf } from "../program.ts";
+import { threadOf } from "../program.ts";
 import {
   type FromHeartbeat,
   type HeartbeatStart,
@@ -50,10 +50,10 @@ export class Heartbeats {
 
   /** Starts the thread; it is started again should it ever end by itself. */
   start(): void {
-    const program = programOf("thread", import.meta.url);
-    const worker = new Worker(program.url, {
+    const { entry, isCode } = threadOf("thread", import.meta.url);
+    const worker = new Worker(entry, {
+      eval: isCode,
       workerData: { ...this.#deps.start(), turnedAt: this.#turnedAt } satisfies HeartbeatStart,
-      execArgv: [...program.execArgv],
       resourceLimits: LIMITS,
       // The thread needs none of it.
       env: {},

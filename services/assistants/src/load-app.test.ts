@@ -552,7 +552,7 @@ test.each([
   expect(performance.now() - started).toBeLessThan(2000);
 });
 
-test("many costly files are refused together", () => {
+test("many costly files are refused together", { timeout: 30_000 }, () => {
   const text = Array.from({ length: 12_000 }, (_, n) => `k${n}: v`).join("\n");
   const files = Object.fromEntries(Array.from({ length: 12 }, (_, n) => [`assistants/a/locales/l${n + 10}.yml`, text]));
   expect(findings(files)).toContain(

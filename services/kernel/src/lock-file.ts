@@ -28,7 +28,7 @@ export function takeLock(path: string, what: string): HeldLock {
   for (let attempt = 0; attempt < 3; attempt += 1) {
     const fd = tryCreate(path);
     if (fd !== undefined) {
-      writeSync(fd, JSON.stringify({ pid: process.pid, started: startOf(process.pid) ?? "", what } satisfies Owner));
+      writeSync(fd, JSON.stringify({ pid: process.pid, started: statOf(process.pid)?.started ?? "", what } satisfies Owner));
       closeSync(fd);
       return { release: () => release(path) };
     }
@@ -77,15 +77,18 @@ function isAlive(owner: Owner): boolean {
   } catch (error) {
     if (!(error instanceof Error && "code" in error && error.code === "EPERM")) return false;
   }
-  const started = startOf(owner.pid);
-  return started === undefined || owner.started === "" || started === owner.started;
+  const stat = statOf(owner.pid);
+  // A zombie has ended; only its parent has not noticed yet.
+  if (stat?.state === "Z") return false;
+  return stat === undefined || owner.started === "" || stat.started === owner.started;
 }
 
-// Field 22 of /proc/<pid>/stat is the start time in clock ticks; elsewhere we can only trust the pid.
-function startOf(pid: number): string | undefined {
+// State and start time in clock ticks (fields 3 and 22); where there is no /proc we can only trust the pid.
+function statOf(pid: number): { readonly state: string; readonly started: string } | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "utf8");
-    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19];
+    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+    return { state: fields[0] ?? "", started: fields[19] ?? "" };
   } catch {
     return undefined;
   }

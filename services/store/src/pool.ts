@@ -16,6 +16,7 @@
 import { MeshError, systemClock } from "@mesh/kernel";
 import type postgres from "postgres";
 
+import { databaseError } from "./database-error.ts";
 import { type Run, runOf, type Statement, statementsRunBy } from "./statement.ts";
 import { inTransaction, type Work } from "./transaction.ts";
 
@@ -182,23 +183,28 @@ class Pool {
     this.#options.onClose?.();
   }
 
-  #connection(onClose: () => void): Pick<Slot, "driver" | "run"> {
+  #connection(onLost: () => void): Pick<Slot, "driver" | "run"> {
     const running = new Set<Statement>();
     let isLost = false;
-    const driver = this.#make(() => {
-      // Once for each driver: a lost one is of no further interest.
+    const lose = (): void => {
       if (isLost) return;
       isLost = true;
-      onClose();
+      onLost();
       // The driver forgets statements that came between the error of its socket and the end of it.
       for (const statement of running) statement.reject(lostError());
-    });
+      void driver.end({ timeout: 0 });
+    };
+    const driver = this.#make(lose);
     const runOnDriver = runOf(driver);
     const run: Run = (statement) => {
       running.add(statement);
-      const settled = (): void => void running.delete(statement);
       runOnDriver(statement);
-      statement.then(settled, settled);
+      const settled = (): void => void running.delete(statement);
+      statement.then(settled, (error: unknown) => {
+        settled();
+        // Known from the statement first, a moment before the socket closes: the next one must not go there.
+        if (databaseError(error).code === "unavailable") lose();
+      });
     };
     return { driver, run };
   }

@@ -1,6 +1,8 @@
-/** Handlers for tests of the transports: each answers `{}` and is recorded, unless the test replaces it. */
+/** Handlers for tests of the transports: each answers an empty message and is recorded, unless the test replaces it. */
 
-import { RunEvent, type FollowRunResponse, Run } from "@mesh/proto";
+import * as proto from "@mesh/proto";
+import { type FollowRunResponse, Run, RunEvent } from "@mesh/proto";
+import { readContract } from "@mesh/rpc";
 
 import type { Api, Call } from "../operation.ts";
 import { OPERATIONS } from "../operations.ts";
@@ -14,6 +16,14 @@ export interface RecordedCall {
 
 type Handlers = Record<string, (request: never, call: Call) => unknown>;
 
+const RESPONSES = new Map(readContract().methods.map(({ name, response }) => [name, response]));
+
+/** The response of a method with nothing set. */
+function emptyResponse(method: string): unknown {
+  const types = proto as unknown as Readonly<Record<string, { fromPartial(partial: object): unknown }>>;
+  return types[RESPONSES.get(method) ?? ""]?.fromPartial({});
+}
+
 /** An Api that records; `handlers` replaces single methods by name. */
 export function scriptedApi(handlers: Handlers = {}): { readonly api: Api; readonly calls: RecordedCall[] } {
   const calls: RecordedCall[] = [];
@@ -23,7 +33,7 @@ export function scriptedApi(handlers: Handlers = {}): { readonly api: Api; reado
       calls.push({ method, request, call });
       const handler = handlers[method];
       if (handler !== undefined) return handler(request, call);
-      return streaming ? nothing() : Promise.resolve({});
+      return streaming ? nothing() : Promise.resolve(emptyResponse(method));
     };
   }
   return { api: services as unknown as Api, calls };

@@ -74,7 +74,7 @@ function checkHome(home: string): Finding {
 function checkOwner(home: string): Finding {
   const what = "yao up";
   try {
-    const owner = existsSync(home) ? ownerOf(lockPath(home)) : undefined;
+    const owner = ownerOf(lockPath(home));
     return { level: "ok", what, text: owner === undefined ? "does not run here" : `runs here as process ${owner}` };
   } catch (error) {
     return { level: "warn", what, text: errorText(error) };

@@ -1,7 +1,7 @@
 /** Long-running commands in the background: starting one and waiting until it is ready, and stopping the owner of a data directory. */
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, mkdirSync, openSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 
 import { isObject, MeshError, takeLock, until } from "@mesh/kernel";
@@ -84,6 +84,7 @@ export async function stopOwner(path: string): Promise<number | undefined> {
 
 /** The process that holds the lock at `path`. */
 export function ownerOf(path: string): number | undefined {
+  if (!existsSync(path)) return undefined;
   try {
     takeLock(path, "yao").release();
     return undefined;

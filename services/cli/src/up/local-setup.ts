@@ -53,10 +53,14 @@ export function keepAdminToken(options: LocalSetupOptions): Client {
 /** Joins this device unless it has an identity already. */
 export async function joinThisDevice(client: Client, dataDir: string, joinDevice: JoinDevice): Promise<void> {
   const directory = nodeDirectory(dataDir);
-  const known = joinedUrl(directory);
+  const record = nodeRecord(directory);
+  const known = record?.["url"];
   if (known === client.url) return;
-  // The port was changed: the same device joins the same mesh under its new address, and keeps its key.
-  if (known !== undefined && isLoopback(known)) (await import("@mesh/node-agent/main")).leaveMesh(directory);
+  if (record !== undefined && typeof known === "string" && isLoopback(known)) {
+    // The port was changed: the same device in the same mesh, under a new address.
+    writePrivateFile(directory, "node.json", `${JSON.stringify({ ...record, url: client.url }, null, 2)}\n`);
+    return;
+  }
   if (!client.hasToken) {
     throw new MeshError(
       "failed_precondition",
@@ -80,10 +84,10 @@ export async function pushDemoApp(client: Client): Promise<boolean> {
   return true;
 }
 
-function joinedUrl(directory: string): string | undefined {
+function nodeRecord(directory: string): Readonly<Record<string, unknown>> | undefined {
   try {
     const record: unknown = JSON.parse(readFileSync(join(directory, "node.json"), "utf8"));
-    return isObject(record) && typeof record["url"] === "string" ? record["url"] : undefined;
+    return isObject(record) ? record : undefined;
   } catch {
     return undefined;
   }

@@ -138,6 +138,16 @@ describe("yao up", () => {
     expect(journal().filter((line) => line.startsWith("join "))).toHaveLength(1);
   });
 
+  test("keeps this device's identity and login when the port changes", async () => {
+    const first = await up();
+    await first.stop();
+    const second = await up({ env: { ...options().env, TEST_TOKEN: undefined } });
+    expect(second.url).not.toBe(first.url);
+    expect(journal().filter((line) => line.startsWith("join "))).toHaveLength(1);
+    expect(JSON.parse(readFileSync(join(root, "data", "node", "node.json"), "utf8"))).toEqual({ url: second.url });
+    expect(JSON.parse(readFileSync(join(root, "data", "cli.json"), "utf8"))).toEqual({ url: second.url, token: "yao_admin" });
+  });
+
   test("leaves another coordinator's login alone", async () => {
     mkdirSync(join(root, "data"));
     const other = JSON.stringify({ url: "https://mesh.example.com", token: "theirs" });

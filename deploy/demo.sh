@@ -1,0 +1,80 @@
+#!/usr/bin/env bash
+# Shows the whole system by itself: two devices, runs on the one named and by label, a cancel, a drain, a summary.
+# Uses a data directory and ports of its own, stops everything and leaves nothing behind.
+set -euo pipefail
+
+root="$(cd "$(dirname "$0")/.." && pwd)"
+home="$(mktemp -d "${TMPDIR:-/tmp}/yao-demo.XXXXXX")"
+second="$home/second"
+export YAO_HOME="$home"
+unset YAO_URL YAO_TOKEN YAO_WORKSPACE
+
+yao() { node "$root/services/cli/dist/main.js" "$@"; }
+say() { printf '\n\033[1m# %s\033[0m\n' "$*"; }
+free_port() { node -e 'const s=require("net").createServer().listen(0,"127.0.0.1",()=>{console.log(s.address().port);s.close()})'; }
+field() { node -e 'let t="";process.stdin.on("data",d=>t+=d).on("end",()=>{let v=JSON.parse(t);for(const k of process.argv[1].split("."))v=v?.[k];console.log(v??"")})' "$1"; }
+
+cleanup() {
+  code=$?
+  yao down --data "$second" >/dev/null 2>&1 || true
+  if [ -n "${node_pid:-}" ]; then kill "$node_pid" 2>/dev/null || true; wait "$node_pid" 2>/dev/null || true; fi
+  yao down >/dev/null 2>&1 || true
+  rm -rf "$home"
+  exit "$code"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+
+say "yao up: PostgreSQL, NATS, the coordinator and this device's node, in one command"
+port="$(free_port)"
+yao up --detach --port "$port" --grpc-port "$(free_port)" --nats-port "$(free_port)"
+
+say "a second device joins with one command and the coordinator's one URL"
+token="$(yao node token create --json | field token)"
+yao node join "http://127.0.0.1:$port" --token "$token" --name studio --label gpu=yes --data "$second" >"$home/studio.log" 2>&1 &
+node_pid=$!
+for _ in $(seq 1 100); do
+  if yao node list --json | grep -q '"studio"' && [ "$(yao node show studio --json | field node.status)" = online ]; then break; fi
+  sleep 0.2
+done
+yao node list
+
+say "an app of assistants is pushed"
+yao app push "$root/services/assistants/demo-app" --name demo
+yao app list
+
+say "a run on the device named studio, streamed live"
+yao run hello "Good morning from the demo" --node studio
+
+say "a run by label gpu=yes"
+yao run counter "/count 10 every 50ms" --label gpu=yes
+
+say "a long run, cancelled"
+long="$(yao run slow "/slow 60s" --node studio --detach)"
+for _ in $(seq 1 100); do
+  if [ "$(yao runs show "$long" --json | field run.state)" = running ]; then break; fi
+  sleep 0.1
+done
+yao runs cancel "$long"
+set +e
+yao runs follow "$long" >/dev/null
+set -e
+
+say "the device is drained: it gets nothing new"
+yao node drain studio
+waiting="$(yao run hello "after the drain" --node studio --detach)"
+yao runs show "$waiting"
+yao node undrain studio
+yao runs follow "$waiting"
+
+say "summary"
+yao runs list
+yao node list
+
+failed=0
+expect() { if [ "$2" = "$3" ]; then printf '  ok    %s\n' "$1"; else printf '  FAIL  %s: %s, not %s\n' "$1" "$2" "$3"; failed=1; fi; }
+say "checked"
+expect "the cancelled run" "$(yao runs show "$long" --json | field run.state)" cancelled
+expect "the run that waited for the drained device" "$(yao runs show "$waiting" --json | field run.state)" succeeded
+expect "its device" "$(yao runs show "$waiting" --json | field run.node)" studio
+exit "$failed"
