@@ -14,8 +14,7 @@ export interface Program {
 export function programOf(module: string, from: string): Program {
   const path = fileURLToPath(moduleUrl(module, from));
   if (!isSource(from)) return { path, execArgv: [] };
-  const loader = pathToFileURL(createRequire(from).resolve("tsx")).href;
-  return { path, execArgv: ["--conditions=@mesh/source", "--import", loader] };
+  return { path, execArgv: ["--conditions=@mesh/source", "--import", loaderUrl(from).href] };
 }
 
 /** The same as a thread; the arguments of `new Worker`. */
@@ -23,13 +22,17 @@ export function threadOf(module: string, from: string): { readonly entry: string
   const url = moduleUrl(module, from);
   if (!isSource(from)) return { entry: url, isCode: false };
   // A thread does not take the loader from its options; it has to be registered from inside.
-  const loader = pathToFileURL(createRequire(from).resolve("tsx/esm/api")).href;
+  const loader = new URL("esm/api/index.mjs", loaderUrl(from)).href;
   const code = `import(${JSON.stringify(loader)}).then(({ register }) => (register(), import(${JSON.stringify(url.href)})))`;
   return { entry: code, isCode: true };
 }
 
 function moduleUrl(module: string, from: string): URL {
   return new URL(`${module}.${isSource(from) ? "ts" : "js"}`, from);
+}
+
+function loaderUrl(from: string): URL {
+  return pathToFileURL(createRequire(from).resolve("tsx"));
 }
 
 // Only in development and tests: Node 20 does not read TypeScript.

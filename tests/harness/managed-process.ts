@@ -1,6 +1,6 @@
 /** A child process that tests start, kill, pause and start again, with its last output kept for failures. */
 
-import { type ChildProcess, fork } from "node:child_process";
+import { type ChildProcess, execFileSync, fork } from "node:child_process";
 
 import { until } from "@mesh/kernel";
 
@@ -36,6 +36,21 @@ export class ManagedProcess {
 
   get isRunning(): boolean {
     return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /** What it ended with; null while it runs and after a signal. */
+  get exitCode(): number | null {
+    return this.#child?.exitCode ?? null;
+  }
+
+  /** The processes it has started and that still run. */
+  get childPids(): readonly number[] {
+    const { pid } = this;
+    const table = execFileSync("ps", ["-A", "-o", "pid=,ppid=,stat="], { encoding: "utf8" });
+    const rows = table.split("\n").map((line) => line.trim().split(/\s+/));
+    return rows
+      .filter(([, parent, state]) => Number(parent) === pid && state?.startsWith("Z") === false)
+      .map(([child]) => Number(child));
   }
 
   /** Starts it and resolves with the IPC message of kind `ready`. `env` overrides the specification's. */
@@ -93,7 +108,12 @@ export class ManagedProcess {
   }
 
   #keep(data: Buffer): void {
-    this.output.push(...data.toString("utf8").split("\n").filter((line) => line !== ""));
+    this.output.push(
+      ...data
+        .toString("utf8")
+        .split("\n")
+        .filter((line) => line !== ""),
+    );
     if (this.output.length > KEPT_LINES) this.output.splice(0, this.output.length - KEPT_LINES);
   }
 }

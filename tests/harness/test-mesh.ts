@@ -10,6 +10,7 @@ import { join, resolve } from "node:path";
 import { bundleApp, readAppDirectory } from "@mesh/assistants";
 import { createTrust, findNatsServer, type NatsServer, type NatsTrust, startNatsServer } from "@mesh/bus";
 import { systemClock, until } from "@mesh/kernel";
+import { joinNode } from "@mesh/node-agent";
 import { silentLogger } from "@mesh/observability";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "@mesh/store";
 
@@ -17,6 +18,8 @@ import { ApiClient, ApiProblem } from "./api-client.ts";
 import { ManagedProcess } from "./managed-process.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
+
+const TERMINAL: readonly string[] = ["succeeded", "failed", "cancelled", "lost"];
 
 /** A run as the API shows it. */
 export interface RunView {
@@ -26,10 +29,16 @@ export interface RunView {
   readonly node?: string;
   readonly epoch: number;
   readonly attempt: number;
+  readonly started_at?: string;
+  readonly finished_at?: string;
+  readonly retry_of?: string;
   readonly last_seq: number;
   readonly output: string;
   readonly error?: { readonly code: string; readonly message: string };
-  readonly placement?: { readonly summary: string; readonly candidates: readonly { node: string; eligible: boolean; reason: string }[] };
+  readonly placement?: {
+    readonly summary: string;
+    readonly candidates: readonly { node: string; eligible: boolean; reason: string }[];
+  };
   readonly cancel_requested: boolean;
 }
 
@@ -56,6 +65,8 @@ export interface TestMeshOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly nodes?: readonly NodeWish[];
   readonly nodeEnv?: Readonly<Record<string, string>>;
+  /** How tests send requests, when the certificate is one that this process does not know. */
+  readonly fetch?: typeof fetch;
 }
 
 /** One device to add. */
@@ -99,7 +110,11 @@ export class TestMesh implements AsyncDisposable {
   }
 
   async startPostgres(): Promise<void> {
-    this.postgres = await startEmbeddedPostgres({ dataDir: join(this.dir, "postgres"), clock: systemClock, log: silentLogger });
+    this.postgres = await startEmbeddedPostgres({
+      dataDir: join(this.dir, "postgres"),
+      clock: systemClock,
+      log: silentLogger,
+    });
   }
 
   async startNats(): Promise<void> {
@@ -135,16 +150,24 @@ export class TestMesh implements AsyncDisposable {
     this.coordinators.push(replica);
     const ready = await replica.start();
     if (this.api === undefined) {
-      this.api = new ApiClient(String(ready["httpUrl"]), String(ready["adminToken"]));
+      this.api = new ApiClient(String(ready["httpUrl"]), String(ready["adminToken"]), this.#options.fetch);
       this.grpcAddress = String(ready["grpcAddress"]);
     }
     return replica;
   }
 
+  /** The same caller at another replica. */
+  apiAt(index: number): ApiClient {
+    const ready = this.coordinators[index]?.messages.find((message) => message["kind"] === "ready");
+    if (ready === undefined) throw new Error(`coordinator ${index} has not started`);
+    return new ApiClient(String(ready["httpUrl"]), this.api.token, this.#options.fetch);
+  }
+
   /** Starts a killed replica again on its ports. */
   async restartCoordinator(index = 0): Promise<void> {
     const url = new URL(this.api.url);
-    const ports = index === 0 ? { YAO_HTTP_PORT: url.port, YAO_GRPC_PORT: this.grpcAddress.split(":").at(-1) ?? "0" } : {};
+    const ports =
+      index === 0 ? { YAO_HTTP_PORT: url.port, YAO_GRPC_PORT: this.grpcAddress.split(":").at(-1) ?? "0" } : {};
     await this.coordinators[index]?.start(ports);
   }
 
@@ -152,8 +175,8 @@ export class TestMesh implements AsyncDisposable {
   async addNode(wish: NodeWish): Promise<TestNode> {
     const { token } = await this.api.call<{ token: string }>("POST", "/v1/node-tokens", { labels: wish.labels ?? {} });
     const dataDir = join(this.dir, `node-${wish.name}`);
-    const { joinNode } = await import("@mesh/node-agent");
-    await joinNode({ url: this.api.url, token, name: wish.name, labels: {}, dataDir, log: silentLogger, ...(wish.slots === undefined ? {} : { slots: wish.slots }) });
+    const slots = wish.slots === undefined ? {} : { slots: wish.slots };
+    await joinNode({ url: this.api.url, token, name: wish.name, labels: {}, dataDir, log: silentLogger, ...slots });
     const node: TestNode = {
       name: wish.name,
       dataDir,
@@ -190,6 +213,11 @@ export class TestMesh implements AsyncDisposable {
     return (await this.api.call<{ run: RunView }>("GET", `/v1/runs/${runId}`)).run;
   }
 
+  /** Waits until a run has ended. */
+  async ended(runId: string, timeoutMs?: number): Promise<RunView> {
+    return this.until(runId, ({ state }) => TERMINAL.includes(state), timeoutMs);
+  }
+
   /** Waits until a run satisfies `test`, whatever happens to the coordinator meanwhile. */
   async until(runId: string, test: (run: RunView) => boolean, timeoutMs = 60_000): Promise<RunView> {
     let last: RunView | undefined;
@@ -207,7 +235,9 @@ export class TestMesh implements AsyncDisposable {
         { timeoutMs, everyMs: 50, what: `run ${runId}` },
       );
     } catch (error) {
-      throw new Error(`${error instanceof Error ? error.message : String(error)}; last seen: ${JSON.stringify(last)}`, { cause: error });
+      throw new Error(`${error instanceof Error ? error.message : String(error)}; last seen: ${JSON.stringify(last)}`, {
+        cause: error,
+      });
     }
   }
 

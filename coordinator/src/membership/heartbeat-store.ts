@@ -66,6 +66,14 @@ export async function recordBeats(sql: Sql, beats: ReadonlyMap<string, Heartbeat
     FROM beat LEFT JOIN before ON before.node_id = beat.id`;
 }
 
+/** A hello counts as a sign of life: a node that just connected may take work at once. */
+export async function recordHello(sql: Sql, nodeId: string, bootId: string): Promise<void> {
+  await sql`
+    INSERT INTO node_liveness AS l (node_id, boot_id, hb_seq, seen_at) VALUES (${nodeId}, ${bootId}, 0, clock_timestamp())
+    ON CONFLICT (node_id) DO UPDATE SET seen_at = excluded.seen_at, goodbye = false, boot_id = excluded.boot_id,
+      hb_seq = CASE WHEN l.boot_id = excluded.boot_id THEN l.hb_seq ELSE 0 END`;
+}
+
 /** Renews the leases of the runs that nodes report and returns what the coordinator thinks of each of them. */
 export async function renewLeases(
   sql: Sql,

@@ -12,7 +12,7 @@ import type { Sql, Store } from "@mesh/store";
 
 import { PROTOCOL } from "./enrolment.ts";
 import { HEARTBEAT_MS, toLease } from "./heartbeats.ts";
-import { renew } from "./heartbeat-store.ts";
+import { recordHello, renew } from "./heartbeat-store.ts";
 import { updateFacts } from "./node-store.ts";
 
 const CHUNK_BYTES = 512 * 1024;
@@ -88,6 +88,7 @@ async function hello(deps: NodeRpcDeps, digest: string, request: Hello): Promise
   if (request.protocol !== PROTOCOL) return { ...place, runs: [], refused: "protocol" };
   await updateFacts(deps.store.sql, node.id, parseFacts(request.facts_json), request.version.slice(0, 64));
   await deps.prepareNode(digest, node.slots);
+  await recordHello(deps.store.sql, node.id, request.boot_id.slice(0, 64));
   const held = request.runs.map((run) => ({ nodeId: node.id, runId: run.run_id, epoch: run.epoch }));
   const runs = held.length === 0 ? [] : await renew(deps.store.sql, held);
   const known = new Map(

@@ -41,11 +41,12 @@ export interface StubRun {
 export class CoordinatorStub {
   readonly beats: Heartbeat[] = [];
   readonly hellos: Hello[] = [];
-  readonly runs = new Map<string, StubRun>();
-  readonly bundles = new Map<string, Uint8Array>();
+  readonly runs: Map<string, StubRun> = new Map();
+  readonly bundles: Map<string, Uint8Array> = new Map();
   readonly bundleRequests: string[] = [];
   secrets: SecretsAnswer = { keys: {}, env: {} };
-  desired = new Map<string, string>();
+  /** What a lease says, by run and epoch. */
+  readonly desired: Map<string, string> = new Map();
   refused = "";
   isDraining = false;
   /** When true, events are acknowledged to the stream but not stored. */
@@ -158,7 +159,8 @@ export class CoordinatorStub {
   #bundle(request: BundleChunkRequest): Uint8Array {
     this.bundleRequests.push(request.digest);
     const bytes = this.bundles.get(request.digest) ?? new Uint8Array();
-    const chunk = { total_bytes: bytes.length, bytes: bytes.slice(request.offset, request.offset + 512 * 1024) };
+    const part = Buffer.from(bytes.subarray(request.offset, request.offset + 512 * 1024));
+    const chunk = { total_bytes: bytes.length, bytes: part };
     return BundleChunk.encode(chunk).finish();
   }
 

@@ -1,11 +1,13 @@
+import { connect } from "node:http2";
+
 import { Client, credentials, loadPackageDefinition, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { fromJSON } from "@grpc/proto-loader";
 import { MeshError, systemClock, until } from "@mesh/kernel";
 import { FakeClock, startStopStress } from "@mesh/kernel/testing";
-import { type FollowRunResponse, GetRunResponse, RunServiceService } from "@mesh/proto";
+import { GetRunResponse, RunServiceService } from "@mesh/proto";
 import { describe, expect, test } from "vitest";
 
-import { callUnary, readStream } from "./client.ts";
+import { callUnary } from "./client.ts";
 import { readContract } from "./contract.ts";
 import type { RpcService, RpcStreaming, RpcUnary } from "./serve.ts";
 import { createRpcServer, type RpcServer } from "./server.ts";
@@ -147,6 +149,7 @@ describe("what foreign clients rely on", () => {
   test.each(["v1", "v1alpha"])("reflection %s lists the services and gives their files", async (version) => {
     await using running = await start(runService());
     const listed = await reflect(running.address, version, { list_services: "*" });
+    console.log(JSON.stringify(listed));
     const names = (listed["listServicesResponse"].service as { name: string }[]).map(({ name }) => name);
     expect(names).toContain("yao.mesh.v1.RunService");
     const file = await reflect(running.address, version, { file_containing_symbol: "yao.mesh.v1.RunService" });
@@ -208,20 +211,30 @@ describe("streams", () => {
       }
     });
     await using running = await start(service);
-    const client = new Client(running.address, credentials.createInsecure());
-    const { path, requestSerialize, responseDeserialize } = RunServiceService.followRun;
-    const stream = client.makeServerStreamRequest(path, requestSerialize, responseDeserialize, { run: "r", after_seq: 0 });
+    // Plain HTTP/2: the client of grpc-js reads ahead into its own memory.
+    const session = connect(`http://${running.address}`);
+    const { path, requestSerialize } = RunServiceService.followRun;
+    const stream = session.request({ ":method": "POST", ":path": path, "content-type": "application/grpc", te: "trailers" });
     stream.on("error", () => undefined);
     stream.pause();
+    stream.end(framed(requestSerialize({ run: "r", after_seq: 0 })));
     let seen = -1;
     await until(() => made > 0 && (seen === made || ((seen = made), false)), { everyMs: 200 });
-    expect(made).toBeLessThan(1_000);
-    const received: FollowRunResponse[] = [];
-    for await (const message of readStream(stream)) received.push(message);
-    expect(received.length).toBe(2_000);
-    client.close();
+    expect(made).toBeLessThan(200);
+    let bytes = 0;
+    stream.on("data", (data: Buffer) => (bytes += data.length));
+    await until(() => bytes > 2_000 * text.length);
+    expect(made).toBe(2_000);
+    session.destroy();
   });
 });
+
+/** A message as it stands on the wire: not compressed, with its length. */
+function framed(message: Buffer): Buffer {
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(message.length, 1);
+  return Buffer.concat([head, message]);
+}
 
 describe("the life of a server", () => {
   test("starts and stops cleanly at any moment", async () => {

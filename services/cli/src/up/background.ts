@@ -79,7 +79,18 @@ export async function stopOwner(path: string): Promise<number | undefined> {
     });
   }
   await until(() => ownerOf(path) !== owner, { timeoutMs: STOP_MS, everyMs: 50, what: `process ${owner} to end` });
+  // It lets go just before it ends; a zombie nobody collects is not worth waiting for.
+  await until(() => !exists(owner), { timeoutMs: 3000, everyMs: 20 }).catch(() => undefined);
   return owner;
+}
+
+function exists(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** The process that holds the lock at `path`. */

@@ -145,7 +145,10 @@ describe("yao up", () => {
     expect(second.url).not.toBe(first.url);
     expect(journal().filter((line) => line.startsWith("join "))).toHaveLength(1);
     expect(JSON.parse(readFileSync(join(root, "data", "node", "node.json"), "utf8"))).toEqual({ url: second.url });
-    expect(JSON.parse(readFileSync(join(root, "data", "cli.json"), "utf8"))).toEqual({ url: second.url, token: "yao_admin" });
+    expect(JSON.parse(readFileSync(join(root, "data", "cli.json"), "utf8"))).toEqual({
+      url: second.url,
+      token: "yao_admin",
+    });
   });
 
   test("leaves another coordinator's login alone", async () => {
