@@ -39,12 +39,22 @@ for _ in $(seq 1 100); do
 done
 yao node list
 
-say "an app of assistants is pushed"
-yao app push "$root/services/assistants/demo-app" --name demo
+say "an app is a directory; it is checked and pushed"
+mkdir -p "$home/app/assistants/greeter"
+cat >"$home/app/assistants/greeter/package.yao" <<'APP'
+{
+  // JSON with comments; the built-in demo connector needs no key
+  "name": "Greeter",
+  "connector": "demo",
+}
+APP
+printf -- '- role: system\n  content: You greet people. Today is $SYS.DATE.\n' >"$home/app/assistants/greeter/prompts.yml"
+yao app check "$home/app"
+yao app push "$home/app" --name greetings
 yao app list
 
 say "a run on the device named studio, streamed live"
-yao run hello "Good morning from the demo" --node studio
+yao run greeter "Good morning from the demo" --node studio
 
 say "a run by label gpu=yes"
 yao run counter "/count 10 every 50ms" --label gpu=yes

@@ -57,8 +57,8 @@ afterEach(async () => {
   rmSync(dataDir, { recursive: true, force: true });
 });
 
-async function startAgent(env: Record<string, string> = {}): Promise<ChildProcess> {
-  const program = programOf("main", import.meta.url);
+async function startAgent(env: Record<string, string> = {}, module = "main"): Promise<ChildProcess> {
+  const program = programOf(module, import.meta.url);
   const agent = spawn(process.execPath, [...program.execArgv, program.path], {
     env: { ...process.env, YAO_NODE_DATA: dataDir, YAO_NODE_LOG_LEVEL: "warn", ...env },
     stdio: ["ignore", "inherit", "inherit", "ipc"],
@@ -150,10 +150,13 @@ test("SIGTERM ends runs, sends what is left, says goodbye and exits with 0", asy
 });
 
 test("heartbeats go on while the main thread is stuck", async () => {
-  const agent = await startAgent({ NODE_OPTIONS: "", YAO_NODE_LOG_LEVEL: "error" });
+  const agent = await startAgent({}, "testing/blocked-agent");
   await until(() => stub.beats.length > 2, { what: "heartbeats" });
-  agent.send({ kind: "test.block", ms: 3_000 });
-  await until(() => stub.beats.some((beat) => beat.loop_lag_ms > 1_500), { what: "a beat that tells of the lag" });
+  const before = stub.beats.length;
+  agent.send({ blockMs: 3_000 });
+  const stuck = await until(() => stub.beats.find((beat) => beat.loop_lag_ms > 2_000), { what: "a beat that tells of the lag" });
+  expect(stub.beats.indexOf(stuck) - before).toBeGreaterThan(5);
+  await until(() => (stub.beats.at(-1)?.loop_lag_ms ?? 9_999) < 1_500, { what: "the lag to end" });
 });
 
 test("a removed node ends with exit code 77", async () => {

@@ -1,11 +1,13 @@
 /** A mesh of real processes with simulated devices in a load process, ready to be measured. */
 
-import { join } from "node:path";
+import { mkdirSync } from "node:fs";
+import { join, resolve } from "node:path";
 
 import { demoAppDirectory } from "@mesh/assistants";
 import { createUserKey, signWithSeed } from "@mesh/bus";
 
 import { TestMesh } from "../harness/test-mesh.ts";
+import type { BenchOptions } from "./bench.ts";
 import { LoadProcess } from "./load-process.ts";
 import { RunClient } from "./run-client.ts";
 import { closedLoop } from "./sample.ts";
@@ -32,8 +34,8 @@ export class BenchMesh implements AsyncDisposable {
   }
 
   /** Boots PostgreSQL, NATS and one coordinator, pushes the demo app, connects the fleet. */
-  static async start(): Promise<BenchMesh> {
-    const mesh = await TestMesh.start();
+  static async start({ profileDir }: Pick<BenchOptions, "profileDir">): Promise<BenchMesh> {
+    const mesh = await TestMesh.start(profileDir === undefined ? {} : { env: profiling(profileDir) });
     const fleet = new LoadProcess("fleet-process.ts");
     try {
       await mesh.pushApp("demo", demoAppDirectory);
@@ -73,4 +75,9 @@ export class BenchMesh implements AsyncDisposable {
     await this.fleet.stop();
     await this.mesh.stop();
   }
+}
+
+function profiling(dir: string): Readonly<Record<string, string>> {
+  mkdirSync(dir, { recursive: true });
+  return { NODE_OPTIONS: `--require ${join(import.meta.dirname, "profile.cjs")}`, BENCH_PROFILE_DIR: resolve(dir) };
 }

@@ -6,6 +6,8 @@ import type { Row } from "./report.ts";
 export interface BenchOptions {
   /** A form that ends in seconds, for a first look and for continuous integration. */
   readonly isShort: boolean;
+  /** Where the coordinator leaves a CPU profile when it stops. */
+  readonly profileDir?: string;
   /** Told what is going on; not part of the result. */
   readonly progress: (text: string) => void;
 }

@@ -36,8 +36,9 @@ interface Field {
 }
 
 /** With simulated devices: what the coordinator, PostgreSQL, NATS and the gateway cost. */
-export const dispatch: Bench = async ({ isShort, progress }) => {
-  await using mesh = await BenchMesh.start();
+export const dispatch: Bench = async (options) => {
+  const { isShort, progress } = options;
+  await using mesh = await BenchMesh.start(options);
   await mesh.fleet.call("takeWork", { digests: await mesh.join(4, SLOTS) });
   const rows = await compare(mesh, { label: "dispatch", labels: SIMULATED, isShort, progress });
   progress(`dispatch: ${OFFERED_PER_SECOND} runs/s offered`);
@@ -53,8 +54,9 @@ export const dispatch: Bench = async ({ isShort, progress }) => {
 };
 
 /** With real node agents and runners that execute the demo app's `hello` on `/noop`. */
-export const agentDispatch: Bench = async ({ isShort, progress }) => {
-  await using mesh = await BenchMesh.start();
+export const agentDispatch: Bench = async (options) => {
+  const { isShort, progress } = options;
+  await using mesh = await BenchMesh.start(options);
   for (const name of ["agent-1", "agent-2"]) await mesh.mesh.addNode({ name, labels: AGENTS, slots: IN_FLIGHT });
   return compare(mesh, { label: "agent dispatch", labels: AGENTS, isShort, progress });
 };

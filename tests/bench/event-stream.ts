@@ -15,8 +15,9 @@ const MAX_P50_MS = 40;
 const MAX_P99_MS = 250;
 
 /** From the publication on the wire to the arrival at the SSE client. */
-export const eventStream: Bench = async ({ isShort, progress }) => {
-  await using mesh = await BenchMesh.start();
+export const eventStream: Bench = async (options) => {
+  const { isShort, progress } = options;
+  await using mesh = await BenchMesh.start(options);
   await mesh.fleet.call("takeWork", { digests: await mesh.join(NODES, SLOTS) });
   const { results: runIds } = await closedLoop(16, VIEWERS, () =>
     mesh.client.createRun({ input: "/hold", labels: SIMULATED }),

@@ -23,6 +23,7 @@ interface Client {
 
 interface Pool {
   on(event: "connect", listener: (client: Client) => void): void;
+  on(event: "error", listener: (error: Error) => void): void;
   end(): Promise<void>;
 }
 
@@ -39,6 +40,8 @@ serveLoad({
   async start({ databaseUrl, concurrency }: { databaseUrl: string; concurrency: number }) {
     const pool = new pg.Pool({ connectionString: databaseUrl, max: 16 });
     pool.on("connect", watchCompletions);
+    // Connections end when the database is stopped under this process; by then the measurement is over.
+    pool.on("error", () => undefined);
     runner = await run({
       pgPool: pool as never,
       concurrency,

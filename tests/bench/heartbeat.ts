@@ -11,8 +11,9 @@ const NODES = 1_000;
 const MAX_SHARE = 50;
 
 /** Processor time of the coordinator while each device beats every five seconds. */
-export const heartbeat: Bench = async ({ isShort, progress }) => {
-  await using mesh = await BenchMesh.start();
+export const heartbeat: Bench = async (options) => {
+  const { isShort, progress } = options;
+  await using mesh = await BenchMesh.start(options);
   progress(`heartbeats: ${NODES} devices join`);
   const joinStartMs = nowMs();
   const digests = await mesh.join(NODES, 4);

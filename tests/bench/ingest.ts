@@ -15,8 +15,9 @@ const BATCH_SIZE = 50;
 const MIN_PER_SECOND = 10_000;
 
 /** From the first publication to the commit of the last event. */
-export const ingest: Bench = async ({ isShort, progress }) => {
-  await using mesh = await BenchMesh.start();
+export const ingest: Bench = async (options) => {
+  const { isShort, progress } = options;
+  await using mesh = await BenchMesh.start(options);
   await using store = openStore({ url: mesh.mesh.postgres.url, maxConnections: 1 });
   await mesh.fleet.call("takeWork", { digests: await mesh.join(NODES, RUNS) });
   await closedLoop(8, RUNS, () => mesh.client.createRun({ input: "/hold", labels: SIMULATED }));

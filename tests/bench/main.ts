@@ -1,11 +1,12 @@
 /**
  * `make bench`: measures the system beside its peers and its limits.
  *
- * Usage: main.ts [--short] [--json] [NAME…]. Exit code 1 when a benchmark could not be measured; a missed aim is shown, not
+ * Usage: main.ts [--short] [--json] [--profile DIR] [NAME…]. Exit code 1 when a benchmark could not be measured; a missed aim is shown, not
  * punished, because a busy machine misses aims.
  */
 
 import { cpus, loadavg } from "node:os";
+import { parseArgs } from "node:util";
 
 import type { Bench } from "./bench.ts";
 import { agentDispatch, dispatch } from "./dispatch.ts";
@@ -25,22 +26,11 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   heartbeat,
 };
 
-const args = process.argv.slice(2);
-const isJson = args.includes("--json");
-const isShort = args.includes("--short");
-const unknownFlag = args.find((arg) => arg.startsWith("-") && arg !== "--json" && arg !== "--short");
-const wanted = args.filter((arg) => !arg.startsWith("-"));
-const unknownName = wanted.find((name) => BENCHES[name] === undefined);
-
-if (unknownFlag !== undefined || unknownName !== undefined) {
-  console.error(
-    `unknown: ${unknownFlag ?? unknownName}. Usage: main.ts [--short] [--json] [${Object.keys(BENCHES).join("|")}]…`,
-  );
-  process.exit(2);
-}
+const { values, positionals: wanted } = readArguments();
 
 const rows: Row[] = [];
 const failures: string[] = [];
+const options = { isShort: values.short, ...(values.profile === undefined ? {} : { profileDir: values.profile }) };
 const progress = (text: string): void => console.error(`# ${text}`);
 progress(
   `${cpus().length} × ${cpus()[0]?.model ?? "?"}, Node ${process.versions.node}, load ${loadavg()[0]?.toFixed(2)}`,
@@ -49,17 +39,46 @@ progress(
 for (const [name, bench] of Object.entries(BENCHES)) {
   if (wanted.length > 0 && !wanted.includes(name)) continue;
   try {
-    const measured = await bench({ isShort, progress });
+    const measured = await bench({ ...options, progress });
     rows.push(...measured);
-    if (!isJson) for (const row of measured) console.log(lineOf(row));
+    if (!values.json) for (const row of measured) console.log(lineOf(row));
   } catch (error) {
     failures.push(name);
     console.error(`${name} could not be measured: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
 
-if (isJson)
+if (values.json)
   console.log(
-    JSON.stringify({ short: isShort, node: process.versions.node, rows: rows.map(jsonOf), failures }, undefined, 2),
+    JSON.stringify(
+      { short: values.short, node: process.versions.node, rows: rows.map(jsonOf), failures },
+      undefined,
+      2,
+    ),
   );
 process.exitCode = failures.length === 0 ? 0 : 1;
+
+interface Arguments {
+  readonly values: { readonly short: boolean; readonly json: boolean; readonly profile?: string };
+  readonly positionals: readonly string[];
+}
+
+function readArguments(): Arguments {
+  try {
+    const parsed = parseArgs({
+      allowPositionals: true,
+      options: {
+        short: { type: "boolean", default: false },
+        json: { type: "boolean", default: false },
+        profile: { type: "string" },
+      },
+    });
+    const unknown = parsed.positionals.find((name) => BENCHES[name] === undefined);
+    if (unknown !== undefined) throw new Error(`there is no benchmark "${unknown}"`);
+    return parsed;
+  } catch (error) {
+    const usage = `[--short] [--json] [--profile DIR] [${Object.keys(BENCHES).join("|")}]…`;
+    console.error(`${error instanceof Error ? error.message : String(error)}; use: ${usage}`);
+    process.exit(2);
+  }
+}

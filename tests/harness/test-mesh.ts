@@ -26,6 +26,7 @@ export interface RunView {
   readonly id: string;
   readonly state: string;
   readonly reason: string;
+  readonly input: string;
   readonly node?: string;
   readonly epoch: number;
   readonly attempt: number;

@@ -12,6 +12,7 @@ import { type Clock, MeshError } from "@mesh/kernel";
 import type { FollowRunRequest, Run, RunEvent } from "@mesh/proto";
 import type { FastifyRequest } from "fastify";
 
+import { requireReached } from "../runs/event-view.ts";
 import { isTerminal, toRunState } from "../runs/run-state.ts";
 import type { ErrorLog } from "./error-log.ts";
 import type { HttpCall, HttpHandler } from "./http-server.ts";
@@ -42,6 +43,8 @@ export function runEventsHandler(deps: EventSourceDeps, page: HttpHandler): Http
     const message = validate(follow, rest) as FollowRunRequest;
     const run = await runOf(deps.api, message, call);
     const state = toRunState(run.state);
+    // Once the stream has begun it could only be cut, and an EventSource would come back with the same cursor for ever.
+    if (state === undefined || !isTerminal(state)) requireReached(run, message.after_seq);
     if (state !== undefined && isTerminal(state) && message.after_seq >= run.last_seq) return reply.code(204).send();
     reply.hijack();
     const headers = reply.getHeaders();

@@ -1,6 +1,6 @@
 /** Stored events as clients see them, with dropped deltas replaced by the snapshot that stands for them. */
 
-import { isObject } from "@mesh/kernel";
+import { isObject, MeshError } from "@mesh/kernel";
 import type { RunEvent } from "@mesh/proto";
 import type { Sql } from "@mesh/store";
 
@@ -24,6 +24,12 @@ export function toRunEvent(row: EventRow): RunEvent {
 /** Whether nothing can follow this event. */
 export function endsRun(row: { readonly kind: string }): boolean {
   return row.kind === RUN_EVENT.finished;
+}
+
+/** Refuses a cursor that the run has not reached: it belongs to another run, or to another system. */
+export function requireReached(run: { readonly id: string; readonly last_seq: number }, afterSeq: number): void {
+  if (afterSeq <= run.last_seq) return;
+  throw new MeshError("out_of_range", `run ${run.id} has ${run.last_seq} events; there is none after ${afterSeq} yet`);
 }
 
 /**

@@ -16,7 +16,7 @@ import { actorOf } from "../auth/caller.ts";
 import type { Call, RunApi } from "../gateway/operation.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { EventTail } from "./event-tail.ts";
-import { endsRun, toRunEvent, withSnapshots } from "./event-view.ts";
+import { endsRun, requireReached, toRunEvent, withSnapshots } from "./event-view.ts";
 import { findAssistant, findNode, requestCancel } from "./run-api-store.ts";
 import type { RunDraft } from "./run-draft.ts";
 import { findRun, listEvents, listRuns, type RunRow, type StoredRequirements } from "./run-row.ts";
@@ -224,9 +224,7 @@ async function* followRun(
   call: Call,
 ): AsyncGenerator<FollowRunResponse> {
   const run = await allowed(deps, runId, call, "read");
-  if (afterSeq > run.last_seq) {
-    throw new MeshError("out_of_range", `run ${runId} has ${run.last_seq} events; there is none after ${afterSeq} yet`);
-  }
+  requireReached(run, afterSeq);
   if (isTerminal(run.state) && afterSeq >= run.last_seq) return;
   const reader = deps.tail.open(runId, afterSeq);
   let cursor = afterSeq;

@@ -149,11 +149,10 @@ describe("what foreign clients rely on", () => {
   test.each(["v1", "v1alpha"])("reflection %s lists the services and gives their files", async (version) => {
     await using running = await start(runService());
     const listed = await reflect(running.address, version, { list_services: "*" });
-    console.log(JSON.stringify(listed));
-    const names = (listed["listServicesResponse"].service as { name: string }[]).map(({ name }) => name);
+    const names = (listed["list_services_response"].service as { name: string }[]).map(({ name }) => name);
     expect(names).toContain("yao.mesh.v1.RunService");
     const file = await reflect(running.address, version, { file_containing_symbol: "yao.mesh.v1.RunService" });
-    const bytes = Buffer.concat(file["fileDescriptorResponse"].fileDescriptorProto as Buffer[]).toString("latin1");
+    const bytes = Buffer.concat(file["file_descriptor_response"].file_descriptor_proto as Buffer[]).toString("latin1");
     for (const { service, name } of readContract().methods) {
       if (service === "RunService") expect(bytes.toLowerCase()).toContain(name.toLowerCase());
     }
@@ -206,7 +205,7 @@ describe("streams", () => {
     let made = 0;
     const text = "x".repeat(64 * 1024);
     const service = runService({}, async function* follow() {
-      for (; made < 2_000; made += 1) {
+      for (; made < 300; made += 1) {
         yield { event: { run_id: "r", seq: made, epoch: 1, at: "", kind: "message", data: { text } } };
       }
     });
@@ -220,11 +219,11 @@ describe("streams", () => {
     stream.end(framed(requestSerialize({ run: "r", after_seq: 0 })));
     let seen = -1;
     await until(() => made > 0 && (seen === made || ((seen = made), false)), { everyMs: 200 });
-    expect(made).toBeLessThan(200);
+    expect(made).toBeLessThan(100);
     let bytes = 0;
     stream.on("data", (data: Buffer) => (bytes += data.length));
-    await until(() => bytes > 2_000 * text.length);
-    expect(made).toBe(2_000);
+    await until(() => bytes > 300 * text.length);
+    expect(made).toBe(300);
     session.destroy();
   });
 });

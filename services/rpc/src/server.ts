@@ -6,7 +6,7 @@
  * R3  Messages, streams per connection and the age of connections are bounded.
  */
 
-import { Server, ServerCredentials, type ServerOptions } from "@grpc/grpc-js";
+import { logVerbosity, Server, ServerCredentials, type ServerOptions, setLogVerbosity } from "@grpc/grpc-js";
 import { loadFileDescriptorSetFromBuffer } from "@grpc/proto-loader";
 import { ReflectionService } from "@grpc/reflection";
 import { MeshError, type Service } from "@mesh/kernel";
@@ -50,6 +50,8 @@ export function createRpcServer(
   deps: Omit<ServeDeps, "maxUnaryMs">,
   options: RpcServerOptions,
 ): RpcServer {
+  // grpc-js writes to standard error by itself; what matters arrives here as an error.
+  setLogVerbosity(logVerbosity.NONE);
   const server = new Server(serverOptions(options));
   const serveDeps = { ...deps, maxUnaryMs: options.maxUnaryMs ?? 30_000 };
   for (const service of services) server.addService(service.definition, grpcServe(service, serveDeps));

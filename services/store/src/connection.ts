@@ -1,14 +1,10 @@
-/**
- * How this system talks to PostgreSQL through postgres.js: types, timeouts, keepalives.
- *
- * A string bound to a json or jsonb parameter is JSON text already (that is what Kysely and the row types use); any other
- * value is encoded. The driver alone would encode such a string a second time.
- */
+/** How this system talks to PostgreSQL through postgres.js: timeouts, keepalives, types of values. */
 
 import { MeshError } from "@mesh/kernel";
 import postgres from "postgres";
 
 import { openPool } from "./pool.ts";
+import { VALUE_TYPES } from "./value-type.ts";
 
 /** What a connection may be told. */
 export interface ConnectionOptions {
@@ -26,20 +22,6 @@ export interface ConnectionOptions {
 const STATEMENT_TIMEOUT_MS = 15_000;
 const CONNECT_TIMEOUT_SECONDS = 10;
 
-const OID = { int8: 20, json: 114, numeric: 1700, jsonb: 3802 } as const;
-
-// int8 and numeric as numbers: counters and sizes here stay far below 2^53.
-const TYPES = {
-  bigint: { to: OID.int8, from: [OID.int8], serialize: String, parse: Number },
-  numeric: { to: OID.numeric, from: [OID.numeric], serialize: String, parse: Number },
-  json: {
-    to: OID.json,
-    from: [OID.json, OID.jsonb],
-    serialize: (value: unknown) => (typeof value === "string" ? value : JSON.stringify(value)),
-    parse: (value: string): unknown => JSON.parse(value),
-  },
-} satisfies Record<string, postgres.PostgresType>;
-
 /** Opens a pool; no connection is made before the first statement. */
 export function openSql(options: ConnectionOptions): postgres.Sql {
   checkUrl(options.url);
@@ -53,7 +35,8 @@ export function openSql(options: ConnectionOptions): postgres.Sql {
       max_lifetime: null,
       onnotice: () => undefined,
       onclose: onClose,
-      types: TYPES,
+      types: VALUE_TYPES,
+      fetch_types: false,
       connection: {
         application_name: applicationName,
         statement_timeout: statementTimeoutMs,

@@ -65,7 +65,23 @@ test("a value given to postgres.js as JSON is encoded once", async () => {
   expect(row).toEqual({ a: "x" });
 });
 
-test("many int8 ids and text arrays go in and come out of one statement", async () => {
+test("arrays go in and come out, element by element", async () => {
+  const at = new Date("2030-01-02T03:04:05.678Z");
+  const [row] = await store.sql`
+    SELECT ${[1, 2]}::int8[] AS big, ${[1, 2]}::int4[] AS small, ${["a", 'b"{},\\', ""]}::text[] AS texts, ${[]}::text[] AS none,
+      ${[true, false]}::bool[] AS flags, ${[at]}::timestamptz[] AS times, ${[Buffer.from([0, 255])]}::bytea[] AS bytes,
+      ${[{ a: 1 }, { b: [2] }]}::jsonb[] AS json, ARRAY['x', NULL] AS holes`;
+  expect(row).toEqual({
+    big: [1, 2],
+    small: [1, 2],
+    texts: ["a", 'b"{},\\', ""],
+    none: [],
+    flags: [true, false],
+    times: [at],
+    bytes: [Buffer.from([0, 255])],
+    json: [{ a: 1 }, { b: [2] }],
+    holes: ["x", null],
+  });
   const rows = await store.sql`SELECT * FROM unnest(${[1, 2]}::int8[], ${["a", "b"]}::text[]) AS t (id, name)`;
   expect([...rows]).toEqual([
     { id: 1, name: "a" },

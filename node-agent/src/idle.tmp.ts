@@ -1,0 +1,33 @@
+import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { nodeDigest } from "@mesh/bus";
+import { testNats } from "@mesh/bus/testing";
+import { until } from "@mesh/kernel";
+import { loadOrCreateKey } from "./join/node-key.ts";
+import { writeNodeFile } from "./join/node-file.ts";
+import { CoordinatorStub } from "./testing/coordinator-stub.ts";
+const nats = await testNats();
+for (const flags of process.argv.slice(2)) {
+  const dataDir = mkdtempSync(join(tmpdir(), "yao-agent-"));
+  const key = loadOrCreateKey(dataDir);
+  const digest = nodeDigest(key.nkey);
+  const { jwt, expiresAt } = await nats.trust.issueNode({ nkey: key.nkey, digest, ttlMs: 3_600_000 });
+  writeNodeFile(dataDir, { url: "http://127.0.0.1:9", node_id: "node_1", name: "stub", digest, jwt, issued_at: new Date().toISOString(), expires_at: new Date(expiresAt).toISOString(), nats_urls: [nats.server.url], nats_path: "/nats", slots: 0 });
+  const stub = new CoordinatorStub({ bus: await nats.connect(), admin: nats.admin, digest, heartbeatMs: 1000 });
+  await stub.start();
+  const t0 = Date.now();
+  const agent = spawn(process.execPath, [...flags.split(" ").filter(Boolean), "/work/main/node-agent/dist/main.js"], { env: { ...process.env, YAO_NODE_DATA: dataDir, YAO_NODE_LOG_LEVEL: "warn" }, stdio: ["ignore", "inherit", "inherit", "ipc"] });
+  await new Promise<void>((resolve) => agent.once("message", () => resolve()));
+  const ready = Date.now() - t0;
+  await until(() => stub.beats.length > 12, { timeoutMs: 30000 });
+  const status = readFileSync(`/proc/${agent.pid}/smaps_rollup`, "utf8");
+  const get = (k: string) => Math.round(Number(new RegExp(`^${k}:\\s+(\\d+)`, "m").exec(status)?.[1]) / 1024);
+  console.log(`[${flags}] ready ${ready} ms, RSS ${get("Rss")} MB, PSS ${get("Pss")} MB, anon ${get("Anonymous")} MB`);
+  agent.kill("SIGKILL");
+  await stub.stop();
+  rmSync(dataDir, { recursive: true, force: true });
+}
+await nats.stop();
+process.exit(0);

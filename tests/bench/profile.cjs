@@ -1,0 +1,19 @@
+/** Preloaded into the coordinator by `--profile DIR`: leaves a CPU profile of its whole life there, for the developer tools of Chrome. */
+
+"use strict";
+
+const { writeFileSync } = require("node:fs");
+const { Session } = require("node:inspector");
+const { join } = require("node:path");
+
+const session = new Session();
+session.connect();
+session.post("Profiler.enable");
+session.post("Profiler.start");
+process.once("exit", () => {
+  session.post("Profiler.stop", (error, result) => {
+    if (error === null) {
+      writeFileSync(join(process.env.BENCH_PROFILE_DIR, `${process.pid}.cpuprofile`), JSON.stringify(result.profile));
+    }
+  });
+});
