@@ -3,7 +3,7 @@
 import { homedir } from "node:os";
 import { join } from "node:path";
 
-import { duration, integer, oneOf, type OptionSource, type OptionTable, parseOptions, text } from "@mesh/kernel";
+import { duration, flag, integer, oneOf, type OptionSource, type OptionTable, parseOptions, text } from "@mesh/kernel";
 
 // Every option of the coordinator.
 const OPTIONS = {
@@ -66,6 +66,12 @@ const OPTIONS = {
     secret: true,
     doc: "32 bytes as base64 that seal secrets at rest; made in the data directory when absent.",
   },
+  issueAdminToken: {
+    env: "YAO_ISSUE_ADMIN_TOKEN",
+    parse: flag,
+    default: false,
+    doc: "Make one more admin token at the start, for a system whose first one was lost.",
+  },
   logLevel: {
     env: "YAO_LOG_LEVEL",
     parse: oneOf("trace", "debug", "info", "warn", "error", "silent"),
@@ -107,6 +113,7 @@ export interface CoordinatorConfig {
   readonly tlsCert: string | undefined;
   readonly tlsKey: string | undefined;
   readonly masterKey: Uint8Array | undefined;
+  readonly issueAdminToken: boolean;
   readonly logLevel: "trace" | "debug" | "info" | "warn" | "error" | "silent";
   readonly rateLimit: number;
   /** Milliseconds. */

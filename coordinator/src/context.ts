@@ -19,7 +19,7 @@ import { createAppApi } from "./assistants/app-api.ts";
 import type { Access } from "./auth/access.ts";
 import { createAccess } from "./auth/access-store.ts";
 import { TokenAuthenticator } from "./auth/authenticator.ts";
-import { bootstrap } from "./auth/bootstrap.ts";
+import { bootstrap, issueAdminToken } from "./auth/bootstrap.ts";
 import { createSecretBox, type SecretBox } from "./auth/secret-box.ts";
 import { createTokenApi } from "./auth/token-api.ts";
 import type { CoordinatorConfig } from "./config.ts";
@@ -290,7 +290,9 @@ function assemble(base: Base): Context {
       gateway,
     ],
     async start() {
-      const { adminToken } = await bootstrap(store, core.ids);
+      const first = await bootstrap(store, core.ids);
+      const adminToken =
+        first.adminToken ?? (config.issueAdminToken ? await issueAdminToken(store, core.ids) : undefined);
       await reconciler.reconcile();
       addresses = await gateway.listen();
       isStarted = true;

@@ -33,6 +33,9 @@ async function main(): Promise<number> {
     const ready = context.start().then((started) => {
       log.info({ httpUrl: started.httpUrl, grpcAddress: started.grpcAddress }, "coordinator ready");
       process.send?.({ kind: "ready", ...started });
+      if (process.send === undefined && started.adminToken !== undefined) {
+        process.stdout.write(`admin token (shown this once): ${started.adminToken}\n`);
+      }
     });
     await Promise.all([running, ready.catch((error: unknown) => Promise.reject(error))]);
     return 0;

@@ -18,7 +18,7 @@ for (const flags of process.argv.slice(2)) {
   const stub = new CoordinatorStub({ bus: await nats.connect(), admin: nats.admin, digest, heartbeatMs: 1000 });
   await stub.start();
   const t0 = Date.now();
-  const agent = spawn(process.execPath, [...flags.split(" ").filter(Boolean), "/work/main/node-agent/dist/main.js"], { env: { ...process.env, YAO_NODE_DATA: dataDir, YAO_NODE_LOG_LEVEL: "warn" }, stdio: ["ignore", "inherit", "inherit", "ipc"] });
+  const agent = spawn(process.execPath, [...flags.split(" ").filter(Boolean), process.env.AGENT_MAIN!], { env: { ...process.env, YAO_NODE_DATA: dataDir, YAO_NODE_LOG_LEVEL: "warn" }, stdio: ["ignore", "inherit", "inherit", "ipc"] });
   await new Promise<void>((resolve) => agent.once("message", () => resolve()));
   const ready = Date.now() - t0;
   await until(() => stub.beats.length > 12, { timeoutMs: 30000 });

@@ -58,7 +58,8 @@ export const agentDispatch: Bench = async (options) => {
   const { isShort, progress } = options;
   await using mesh = await BenchMesh.start(options);
   for (const name of ["agent-1", "agent-2"]) await mesh.mesh.addNode({ name, labels: AGENTS, slots: IN_FLIGHT });
-  return compare(mesh, { label: "agent dispatch", labels: AGENTS, isShort, progress });
+  // Awaited here: the mesh is stopped when this function returns.
+  return await compare(mesh, { label: "agent dispatch", labels: AGENTS, isShort, progress });
 };
 
 interface Comparison {

@@ -77,8 +77,11 @@ function readArguments(): Arguments {
     if (unknown !== undefined) throw new Error(`there is no benchmark "${unknown}"`);
     return parsed;
   } catch (error) {
-    const usage = `[--short] [--json] [--profile DIR] [${Object.keys(BENCHES).join("|")}]…`;
-    console.error(`${error instanceof Error ? error.message : String(error)}; use: ${usage}`);
-    process.exit(2);
+    return refuse(error instanceof Error ? error.message : String(error));
   }
+}
+
+function refuse(why: string): never {
+  console.error(`${why}; use: [--short] [--json] [--profile DIR] [${Object.keys(BENCHES).join("|")}]…`);
+  process.exit(2);
 }

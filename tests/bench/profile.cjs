@@ -4,7 +4,6 @@
 
 const { writeFileSync } = require("node:fs");
 const { Session } = require("node:inspector");
-const { join } = require("node:path");
 
 const session = new Session();
 session.connect();
@@ -13,7 +12,7 @@ session.post("Profiler.start");
 process.once("exit", () => {
   session.post("Profiler.stop", (error, result) => {
     if (error === null) {
-      writeFileSync(join(process.env.BENCH_PROFILE_DIR, `${process.pid}.cpuprofile`), JSON.stringify(result.profile));
+      writeFileSync(`${process.env.BENCH_PROFILE_DIR}/${process.pid}.cpuprofile`, JSON.stringify(result.profile));
     }
   });
 });

@@ -76,6 +76,8 @@ export interface NodeWish {
   readonly labels?: Readonly<Record<string, string>>;
   readonly slots?: number;
   readonly env?: Readonly<Record<string, string>>;
+  /** The coordinator as this device reaches it, such as through a proxy; the first replica when absent. */
+  readonly url?: string;
 }
 
 /** See the head of this file. */
@@ -177,7 +179,7 @@ export class TestMesh implements AsyncDisposable {
     const { token } = await this.api.call<{ token: string }>("POST", "/v1/node-tokens", { labels: wish.labels ?? {} });
     const dataDir = join(this.dir, `node-${wish.name}`);
     const slots = wish.slots === undefined ? {} : { slots: wish.slots };
-    await joinNode({ url: this.api.url, token, name: wish.name, labels: {}, dataDir, log: silentLogger, ...slots });
+    await joinNode({ url: wish.url ?? this.api.url, token, name: wish.name, labels: {}, dataDir, log: silentLogger, ...slots });
     const node: TestNode = {
       name: wish.name,
       dataDir,

@@ -40,7 +40,7 @@ const MAX_PROBLEMS = 200;
 export async function pushApp(deps: PushDeps, request: PushAppRequest, { caller }: Call): Promise<PushAppResponse> {
   const workspace = await deps.access.workspace(caller, request.workspace, "write");
   const { app, problems } = loadApp(readBundle(request.bundle));
-  refuseErrors(app, problems);
+  refuseErrors(problems);
   const digest = bundleDigest(request.bundle);
   const changed = await deps.store.sql.begin(async (tx) => {
     await lockForPush(tx, workspace.id);
@@ -79,24 +79,16 @@ export async function pushApp(deps: PushDeps, request: PushAppRequest, { caller 
   };
 }
 
-function refuseErrors(app: App, problems: readonly FoundProblem[]): void {
+function refuseErrors(problems: readonly FoundProblem[]): void {
   const errors = problems.filter(({ severity }) => severity === "error");
   const [first] = errors;
-  if (first !== undefined) {
-    const place = first.line > 0 ? `${first.file}:${first.line}` : first.file;
-    const more = errors.length === 1 ? "" : ` (and ${errors.length - 1} more)`;
-    throw new MeshError(
-      "invalid_argument",
-      `the app has problems: ${place} ${first.message}${more}; see them all with: yao app check DIR`,
-      {
-        details: { problems: problems.slice(0, MAX_PROBLEMS).map(toProblem) },
-      },
-    );
-  }
-  if (app.assistants.size > 0 || app.connectors.size > 0) return;
+  if (first === undefined) return;
+  const place = first.line > 0 ? `${first.file}:${first.line}` : first.file;
+  const more = errors.length === 1 ? "" : ` (and ${errors.length - 1} more)`;
   throw new MeshError(
     "invalid_argument",
-    "the bundle holds no assistant and no connector: push the directory that has assistants/<name>/package.yao in it",
+    `the app has problems: ${place}: ${first.message}${more}; see them all with: yao app check DIR`,
+    { details: { problems: problems.slice(0, MAX_PROBLEMS).map(toProblem) } },
   );
 }
 

@@ -14,7 +14,10 @@ class Client {
   closed: { readonly code: number; readonly reason: string } | undefined;
   pings = 0;
 
-  constructor(gateway: RunningGateway, options: { readonly headers?: Record<string, string>; autoPong?: boolean } = {}) {
+  constructor(
+    gateway: RunningGateway,
+    options: { readonly headers?: Record<string, string>; autoPong?: boolean } = {},
+  ) {
     this.socket = new WebSocket(`${gateway.url.replace("http", "ws")}/v1/ws`, options);
     this.socket.on("message", (data: Buffer) => this.frames.push(JSON.parse(data.toString()) as Frame));
     this.socket.on("close", (code, reason) => (this.closed = { code, reason: reason.toString() }));
@@ -33,7 +36,9 @@ class Client {
   }
 
   seqs(id: string): number[] {
-    return this.frames.filter((frame) => frame["id"] === id && frame.type === "event").map((frame) => frame.event?.seq ?? 0);
+    return this.frames
+      .filter((frame) => frame["id"] === id && frame.type === "event")
+      .map((frame) => frame.event?.seq ?? 0);
   }
 
   frame(type: string): Promise<Frame> {

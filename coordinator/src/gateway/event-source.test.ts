@@ -111,7 +111,9 @@ describe("the stream of a run", () => {
   });
 
   test("without the wish for a stream the same path is a page", async () => {
-    const { api, calls } = scriptedApi({ listRunEvents: () => Promise.resolve({ events: [], last_seq: 0, ended: false }) });
+    const { api, calls } = scriptedApi({
+      listRunEvents: () => Promise.resolve({ events: [], last_seq: 0, ended: false }),
+    });
     await using gateway = await startGateway({ api });
     const response = await gateway.fetch(`${EVENTS}?after_seq=3&limit=10`);
     expect(await response.json()).toEqual({ events: [], last_seq: 0, ended: false });
@@ -178,7 +180,7 @@ describe("the end of a stream", () => {
     const { api } = scriptedApi({
       ...run.handlers,
       followRun: async function* follow(request: never, call) {
-        for await (const item of run.handlers["followRun"]?.(request, call) as AsyncIterable<unknown>) {
+        for await (const item of run.handlers["followRun"]!(request, call) as AsyncIterable<unknown>) {
           taken += 1;
           yield item;
         }

@@ -1,11 +1,8 @@
 import { credentials, Metadata } from "@grpc/grpc-js";
 import { MeshError, until } from "@mesh/kernel";
-import {
-  NodeServiceService,
-  RunServiceService,
-} from "@mesh/proto";
+import { NodeServiceService, RunServiceService } from "@mesh/proto";
 import * as proto from "@mesh/proto";
-import { bearer, callUnary, fromStatus, readStream } from "@mesh/rpc";
+import { bearer, callUnary, readStream } from "@mesh/rpc";
 import { Client, type ServiceError } from "@grpc/grpc-js";
 import { describe, expect, test } from "vitest";
 
@@ -45,12 +42,19 @@ const NEEDED: Readonly<Record<string, object>> = {
 };
 
 function requestOf(operation: (typeof OPERATIONS)[number]): unknown {
-  const given = NEEDED[operation.method] ?? Object.fromEntries([...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => [name, "x"]));
+  const given =
+    NEEDED[operation.method] ??
+    Object.fromEntries([...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => [name, "x"]));
   return operation.complete(given as never);
 }
 
 interface Connection extends AsyncDisposable {
-  unary(service: string, method: string, request: unknown, options?: { token?: string; deadline?: Date; signal?: AbortSignal }): Promise<unknown>;
+  unary(
+    service: string,
+    method: string,
+    request: unknown,
+    options?: { token?: string; deadline?: Date; signal?: AbortSignal },
+  ): Promise<unknown>;
   follow(request: proto.FollowRunRequest, token?: string): AsyncGenerator<proto.FollowRunResponse>;
 }
 
@@ -157,11 +161,6 @@ describe("errors over gRPC", () => {
     expect(await codeOf(left)).toBe("cancelled");
     await until(() => calls[1]?.call.signal.aborted);
   });
-
-  test("a status of another server still becomes a MeshError", () => {
-    const foreign = Object.assign(new Error("5 NOT_FOUND: x"), { code: 5, details: "x", metadata: new Metadata() });
-    expect(fromStatus(foreign)).toMatchObject({ code: "not_found", message: "x" });
-  });
 });
 
 describe("followRun over gRPC", () => {
@@ -172,7 +171,8 @@ describe("followRun over gRPC", () => {
     await using connection = dial(gateway);
     const received: proto.RunEvent[] = [];
     const reading = (async () => {
-      for await (const { event } of connection.follow({ run: RUN, after_seq: 0 })) if (event !== undefined) received.push(event);
+      for await (const { event } of connection.follow({ run: RUN, after_seq: 0 }))
+        if (event !== undefined) received.push(event);
     })();
     await until(() => received.length === 1);
     run.emit("message");

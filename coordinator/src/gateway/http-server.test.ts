@@ -75,7 +75,8 @@ describe("every operation over HTTP", () => {
         const response = await gateway.fetch(path, { ...init, token });
         await response.arrayBuffer();
         const allowed =
-          operation.scope === "none" || SCOPES.some((scope) => scope === token && hasScope([scope], operation.scope as never));
+          operation.scope === "none" ||
+          SCOPES.some((scope) => scope === token && hasScope([scope], operation.scope as never));
         const expected = allowed ? operation.successStatus : token === "" || token === "wrong" ? 401 : 403;
         expect([operation.method, token, response.status]).toEqual([operation.method, token, expected]);
         expect([operation.method, token, calls.length - before]).toEqual([operation.method, token, allowed ? 1 : 0]);
@@ -139,7 +140,7 @@ describe("input", () => {
         body: Buffer.alloc(bytes),
       });
     expect((await push(2_000_000)).status).toBe(201);
-    expect((calls[0]?.request as { bundle: Buffer }).bundle.length).toBe(2_000_000);
+    expect((calls[0]!.request as { bundle: Buffer }).bundle.length).toBe(2_000_000);
     const refused = await push(34 * 1024 * 1024);
     expect(refused.status).toBe(413);
     expect(calls.length).toBe(1);
@@ -172,7 +173,8 @@ describe("errors", () => {
   test("what a handler throws keeps its code and details", async () => {
     const { api } = scriptedApi({
       getRun: () => Promise.reject(new MeshError("not_found", "run x was not found")),
-      pushApp: () => Promise.reject(new MeshError("invalid_argument", "bad", { details: { problems: [{ file: "a" }] } })),
+      pushApp: () =>
+        Promise.reject(new MeshError("invalid_argument", "bad", { details: { problems: [{ file: "a" }] } })),
     });
     await using gateway = await startGateway({ api });
     const missing = await gateway.fetch("/v1/runs/x");

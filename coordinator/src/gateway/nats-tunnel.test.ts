@@ -38,7 +38,9 @@ async function echoBackend(): Promise<Backend> {
   };
 }
 
-async function tcpBackend(onConnection: (socket: Socket) => void): Promise<{ server: Server; port: number } & AsyncDisposable> {
+async function tcpBackend(
+  onConnection: (socket: Socket) => void,
+): Promise<{ server: Server; port: number } & AsyncDisposable> {
   const sockets = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     sockets.add(socket);

@@ -105,7 +105,7 @@ export class NatsTunnels {
       // `pipe` has passed the end on; a peer that ignores it does not keep the other side open.
       side.once("end", () => {
         cancelTimer();
-        cancelTimer = this.#deps.clock.after(LINGER_MS, cut);
+        
       });
     }
   }

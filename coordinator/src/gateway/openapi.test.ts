@@ -12,7 +12,9 @@ interface Described {
 
 const document = JSON.parse(JSON.stringify(openApiDocument("1.2.3"))) as {
   readonly paths: Record<string, Record<string, Described>>;
-  readonly components: { readonly schemas: Record<string, { readonly properties: object; readonly required?: string[] }> };
+  readonly components: {
+    readonly schemas: Record<string, { readonly properties: object; readonly required?: string[] }>;
+  };
 };
 
 test("every operation is described once, with its path parameters, input and answer", () => {
@@ -23,7 +25,8 @@ test("every operation is described once, with its path parameters, input and ans
     const body = described?.requestBody?.content["application/json"]?.schema["properties"] ?? {};
     const named = [...(described?.parameters ?? []).map(({ name }) => name), ...Object.keys(body)];
     for (const field of Object.keys(operation.input.shape)) {
-      if (field !== operation.rawBody) expect([operation.method, named]).toEqual([operation.method, expect.arrayContaining([field])]);
+      if (field !== operation.rawBody)
+        expect([operation.method, named]).toEqual([operation.method, expect.arrayContaining([field])]);
     }
   }
 });
@@ -45,5 +48,8 @@ test("bounds and optional fields are those of the schemas and of the contract", 
   const run = document.components.schemas["Run"];
   expect(run?.required).toContain("state");
   expect(run?.required).not.toContain("node_id");
-  expect(run?.properties).toMatchObject({ usage: { type: "object" }, placement: { $ref: "#/components/schemas/Placement" } });
+  expect(run?.properties).toMatchObject({
+    usage: { type: "object" },
+    placement: { $ref: "#/components/schemas/Placement" },
+  });
 });

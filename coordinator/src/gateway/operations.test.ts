@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { MeshError } from "@mesh/kernel";
+import type { MeshError } from "@mesh/kernel";
 import { type ContractField, readContract } from "@mesh/rpc";
 import { describe, expect, test } from "vitest";
 
@@ -59,12 +59,15 @@ describe("parity of the table with the wire contract", () => {
     }
   });
 
-  test.each(contract.methods)("the schema of $name has the fields of its request message", ({ service, name, request }) => {
-    const { input, path } = operationOf(SERVICES[service] as never, name);
-    const fields = contract.messages.get(request) ?? [];
-    expect(Object.keys(input.shape).toSorted()).toEqual(fields.map((field) => field.name).toSorted());
-    for (const field of pathFields(path)) expect(Object.keys(input.shape)).toContain(field);
-  });
+  test.each(contract.methods)(
+    "the schema of $name has the fields of its request message",
+    ({ service, name, request }) => {
+      const { input, path } = operationOf(SERVICES[service] as never, name);
+      const fields = contract.messages.get(request) ?? [];
+      expect(Object.keys(input.shape).toSorted()).toEqual(fields.map((field) => field.name).toSorted());
+      for (const field of pathFields(path)) expect(Object.keys(input.shape)).toContain(field);
+    },
+  );
 });
 
 const HUGE: Readonly<Record<string, unknown>> = {
@@ -166,9 +169,9 @@ describe("messages", () => {
     expect(findings("runs", "createRun", { workspace: "w", assistant: "a", input: "a\u0000b" })).toEqual([
       { field: "input", message: "holds a NUL" },
     ]);
-    expect(findings("runs", "createRun", { workspace: "w", assistant: "a", metadata: { a: [{ b: "\u0000" }] } })).toEqual([
-      { field: "metadata", message: "holds a NUL" },
-    ]);
+    expect(
+      findings("runs", "createRun", { workspace: "w", assistant: "a", metadata: { a: [{ b: "\u0000" }] } }),
+    ).toEqual([{ field: "metadata", message: "holds a NUL" }]);
   });
 
   test("a struct nested a hundred thousand levels deep is refused without a stack overflow", () => {

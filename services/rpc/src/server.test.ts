@@ -2,7 +2,7 @@ import { connect } from "node:http2";
 
 import { Client, credentials, loadPackageDefinition, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { fromJSON } from "@grpc/proto-loader";
-import { MeshError, systemClock, until } from "@mesh/kernel";
+import { type MeshError, systemClock, until } from "@mesh/kernel";
 import { FakeClock, startStopStress } from "@mesh/kernel/testing";
 import { GetRunResponse, RunServiceService } from "@mesh/proto";
 import { describe, expect, test } from "vitest";
@@ -14,7 +14,10 @@ import { createRpcServer, type RpcServer } from "./server.ts";
 
 const idle: RpcUnary = () => Promise.resolve({});
 
-function runService(unary: Record<string, RpcUnary> = {}, follow: RpcStreaming = async function* none() {}): RpcService {
+function runService(
+  unary: Record<string, RpcUnary> = {},
+  follow: RpcStreaming = async function* none() {},
+): RpcService {
   const names = Object.keys(RunServiceService).filter((name) => name !== "followRun");
   return {
     definition: RunServiceService,
@@ -35,7 +38,11 @@ async function start(service: RpcService, options: { graceMs?: number; clock?: F
   let calls = 0;
   const server = createRpcServer(
     [service],
-    { clock: options.clock ?? systemClock, requestId: () => `req_${(calls += 1)}`, onError: (error) => errors.push(error) },
+    {
+      clock: options.clock ?? systemClock,
+      requestId: () => `req_${(calls += 1)}`,
+      onError: (error) => errors.push(error),
+    },
     { host: "127.0.0.1", port: 0, graceMs: options.graceMs ?? 200 },
   );
   const port = await server.listen();
@@ -53,8 +60,14 @@ function getRun(client: Client, deadline?: Date): Promise<GetRunResponse> {
   const { path, requestSerialize, responseDeserialize } = RunServiceService.getRun;
   return callUnary<{ run: string }, GetRunResponse>(
     (request, metadata, options, callback) =>
-      client.makeUnaryRequest(path, requestSerialize, responseDeserialize, request, metadata, options, (error: ServiceError | null, response) =>
-        callback(error, response as GetRunResponse),
+      client.makeUnaryRequest(
+        path,
+        requestSerialize,
+        responseDeserialize,
+        request,
+        metadata,
+        options,
+        (error: ServiceError | null, response) => callback(error, response as GetRunResponse),
       ),
     { run: "x" },
     deadline === undefined ? {} : { deadline },
@@ -71,7 +84,7 @@ const FOREIGN = fromJSON({
           nested: {
             v1: {
               nested: {
-                Health: { methods: { Check: { requestType: "Request", responseType: "Response" } } },
+                Health: { methods: { Check: { requestType: "Request", responseType: "Response", comment: "" } } },
                 Request: { fields: { service: { type: "string", id: 1 } } },
                 Response: { fields: { status: { type: "int32", id: 1 } } },
               },
@@ -88,7 +101,12 @@ function reflection(): object {
     nested: {
       ServerReflection: {
         methods: {
-          ServerReflectionInfo: { requestType: "Request", requestStream: true, responseType: "Response", responseStream: true },
+          ServerReflectionInfo: {
+            requestType: "Request",
+            requestStream: true,
+            responseType: "Response",
+            responseStream: true,
+          },
         },
       },
       Request: {
@@ -117,7 +135,12 @@ function foreignClient(path: string, address: string): InstanceType<Foreign> {
   return new (found as Foreign)(address, credentials.createInsecure());
 }
 
-async function reflect(address: string, version: string, request: object): Promise<Record<string, any>> {
+interface Reflected {
+  readonly list_services_response?: { readonly service: readonly { readonly name: string }[] };
+  readonly file_descriptor_response?: { readonly file_descriptor_proto: readonly Buffer[] };
+}
+
+async function reflect(address: string, version: string, request: object): Promise<Reflected> {
   const client = foreignClient(`grpc.reflection.${version}.ServerReflection`, address);
   const stream = client["ServerReflectionInfo"]?.() as NodeJS.ReadWriteStream & { write(message: object): void };
   stream.write(request);
@@ -125,7 +148,7 @@ async function reflect(address: string, version: string, request: object): Promi
     return (await new Promise((resolve, reject) => {
       stream.once("data", resolve);
       stream.once("error", reject);
-    })) as Record<string, unknown>;
+    })) as Reflected;
   } finally {
     stream.end();
     client.close();
@@ -136,8 +159,11 @@ async function healthOf(address: string): Promise<number> {
   const client = foreignClient("grpc.health.v1.Health", address);
   try {
     return await new Promise((resolve, reject) => {
-      client["Check"]?.({ service: "yao.mesh.v1.RunService" }, new Metadata(), (error: Error | null, response: { status: number }) =>
-        error === null ? resolve(response.status) : reject(error),
+      client["Check"]?.(
+        { service: "yao.mesh.v1.RunService" },
+        new Metadata(),
+        (error: Error | null, response: { status: number }) =>
+          error === null ? resolve(response.status) : reject(error),
       );
     });
   } finally {
@@ -149,10 +175,10 @@ describe("what foreign clients rely on", () => {
   test.each(["v1", "v1alpha"])("reflection %s lists the services and gives their files", async (version) => {
     await using running = await start(runService());
     const listed = await reflect(running.address, version, { list_services: "*" });
-    const names = (listed["list_services_response"].service as { name: string }[]).map(({ name }) => name);
+    const names = (listed.list_services_response?.service ?? []).map(({ name }) => name);
     expect(names).toContain("yao.mesh.v1.RunService");
     const file = await reflect(running.address, version, { file_containing_symbol: "yao.mesh.v1.RunService" });
-    const bytes = Buffer.concat(file["file_descriptor_response"].file_descriptor_proto as Buffer[]).toString("latin1");
+    const bytes = Buffer.concat(file.file_descriptor_response?.file_descriptor_proto ?? []).toString("latin1");
     for (const { service, name } of readContract().methods) {
       if (service === "RunService") expect(bytes.toLowerCase()).toContain(name.toLowerCase());
     }
@@ -213,7 +239,12 @@ describe("streams", () => {
     // Plain HTTP/2: the client of grpc-js reads ahead into its own memory.
     const session = connect(`http://${running.address}`);
     const { path, requestSerialize } = RunServiceService.followRun;
-    const stream = session.request({ ":method": "POST", ":path": path, "content-type": "application/grpc", te: "trailers" });
+    const stream = session.request({
+      ":method": "POST",
+      ":path": path,
+      "content-type": "application/grpc",
+      te: "trailers",
+    });
     stream.on("error", () => undefined);
     stream.pause();
     stream.end(framed(requestSerialize({ run: "r", after_seq: 0 })));
@@ -222,6 +253,7 @@ describe("streams", () => {
     expect(made).toBeLessThan(100);
     let bytes = 0;
     stream.on("data", (data: Buffer) => (bytes += data.length));
+    stream.resume();
     await until(() => bytes > 300 * text.length);
     expect(made).toBe(300);
     session.destroy();

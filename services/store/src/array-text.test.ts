@@ -7,9 +7,12 @@ const same = (text: string): string => text;
 
 test("what is written is read back, whatever the texts", () => {
   assert(
-    property(arrays(oneof(string({ unit: "binary" }), constant("NULL"), constant('"\\'), constant(null))), (values) => {
-      expect(parseArray(formatArray(values, String), same)).toEqual(values);
-    }),
+    property(
+      arrays(oneof(string({ unit: "binary", maxLength: 20 }), constant("NULL"), constant('"\\'), constant(null))),
+      (values) => {
+        expect(parseArray(formatArray(values, String), same)).toEqual(values);
+      },
+    ),
   );
 });
 

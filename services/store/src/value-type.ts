@@ -5,6 +5,9 @@
  * value is encoded. The driver alone would encode such a string a second time. int8 and numeric are numbers: counters
  * and sizes here stay far below 2^53.
  *
+ * Parameters may be arrays of numbers, texts and JSON objects. Arrays of booleans, times and bytes are only read: the driver
+ * takes such a parameter for a single value; pass them as texts and cast (`${times}::text[]::timestamptz[]`).
+ *
  * Array types are listed, because the driver's way of asking the server for them leaves a rejected promise to nobody,
  * which ends the process, when the connection is lost meanwhile.
  */
@@ -20,7 +23,7 @@ interface ElementType {
 
 const TEXT: ElementType = { serialize: String, parse: (text) => text };
 const NUMBER: ElementType = { serialize: String, parse: Number };
-const BOOLEAN: ElementType = { serialize: (value) => (value === true ? "t" : "f"), parse: (text) => text === "t" };
+const BOOLEAN: ElementType = { serialize: String, parse: (text) => text === "t" };
 const JSON_VALUE: ElementType = {
   serialize: (value) => (typeof value === "string" ? value : JSON.stringify(value)),
   parse: (text): unknown => JSON.parse(text),

@@ -61,7 +61,9 @@ export class ScriptedRun {
 
   emit(kind: string, data: Record<string, unknown> = {}): void {
     const seq = this.#events.length + 1;
-    this.#events.push(RunEvent.fromPartial({ run_id: this.id, seq, epoch: 1, at: "2026-01-01T00:00:00.000Z", kind, data }));
+    this.#events.push(
+      RunEvent.fromPartial({ run_id: this.id, seq, epoch: 1, at: "2026-01-01T00:00:00.000Z", kind, data }),
+    );
     this.#wake();
   }
 

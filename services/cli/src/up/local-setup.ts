@@ -50,6 +50,11 @@ export function keepAdminToken(options: LocalSetupOptions): Client {
   return new Client(options.clock, { url, token });
 }
 
+/** Whether this data directory keeps an admin token. */
+export function hasAdminToken(dataDir: string): boolean {
+  return readToken(dataDir) !== undefined;
+}
+
 /** Joins this device unless it has an identity already. */
 export async function joinThisDevice(client: Client, dataDir: string, joinDevice: JoinDevice): Promise<void> {
   const directory = nodeDirectory(dataDir);

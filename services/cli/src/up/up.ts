@@ -17,7 +17,7 @@ import { nodeDirectory } from "../config.ts";
 import { coordinatorEnvironment, nodeEnvironment } from "./child-environment.ts";
 import { startChild } from "./child.ts";
 import { type NatsReady, type PostgresReady, type ServerLog, startNats, startPostgres } from "./embedded.ts";
-import { type JoinDevice, joinThisDevice, keepAdminToken, pushDemoApp } from "./local-setup.ts";
+import { hasAdminToken, type JoinDevice, joinThisDevice, keepAdminToken, pushDemoApp } from "./local-setup.ts";
 import { type LogFile, openLogFile } from "./log-file.ts";
 import { choosePort } from "./port.ts";
 import { mainOf, type NodeProgram } from "./program.ts";
@@ -245,7 +245,7 @@ class System {
   }
 
   async #coordinatorEnvironment(): Promise<Environment> {
-    const { env, databaseUrl, dataDir, host } = this.#options;
+    const { env, databaseUrl, dataDir, host, token } = this.#options;
     await this.#postgres?.first;
     await this.#nats?.first;
     const nats = this.#nats?.ready ?? this.#options.nats;
@@ -258,6 +258,8 @@ class System {
       YAO_HOST: host,
       YAO_HTTP_PORT: String(this.#ports.http),
       YAO_GRPC_PORT: String(this.#ports.grpc),
+      // A first start that was cut short may have made a token that nobody saw.
+      ...(token === undefined && !hasAdminToken(dataDir) ? { YAO_ISSUE_ADMIN_TOKEN: "true" } : {}),
     });
   }
 

@@ -79,17 +79,12 @@ test.runIf(isRoot)("a place the server's account cannot reach is passed over", a
   expect(readdirSync(closed)).toEqual([]);
 });
 
-test("an installation that cannot be linked is copied, links and all", async () => {
-  // A name that leads nowhere makes linking fail for any user, as a read-only installation does.
+test("an installation whose links cannot be made is an error if there is nowhere to copy it", async () => {
+  // A name in a directory that is missing makes linking fail for any user, as a read-only installation does.
   const list = join(native, "pg-symlinks.json");
-  const original = readFileSync(list, "utf8");
-  const broken = join(dir, "package/native/missing-directory/libx.so");
-  expect(existsSync(dirname(broken))).toBe(false);
-  const entries = JSON.parse(original) as object[];
-  writeFileSync(
-    list,
-    JSON.stringify([{ source: "native/lib/x", target: "native/missing-directory/libx.so" }, ...entries]),
-  );
+  const entries = JSON.parse(readFileSync(list, "utf8")) as object[];
+  const impossible = { source: "native/lib/x", target: "native/missing/libx.so" };
+  writeFileSync(list, JSON.stringify([impossible, ...entries]));
   await expect(findBinaries({ identity: undefined, copyInto: [], nativeDir: native })).rejects.toMatchObject({
     code: "failed_precondition",
     message: expect.stringContaining("YAO_DATABASE_URL"),
