@@ -15,6 +15,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "services/store": ["kernel"],
   "services/assistants": ["kernel"],
   "services/llm": ["kernel"],
+  "services/agent": ["kernel", "llm"],
   "services/runtime": ["kernel", "assistants", "llm"],
   // The command line starts whole processes: it loads the entry points of the two deployables, lazily.
   "services/cli": ["kernel", "proto", "store", "bus", "assistants", "coordinator", "node-agent"],

@@ -61,7 +61,7 @@ export class NatsTunnels {
       refuseUpgrade(client, error, this.#deps.ids.next("req"));
       return;
     }
-    this.#open_(request, client, head);
+    this.#connect(request, client, head);
   };
 
   /** Cuts all tunnels. */
@@ -70,7 +70,7 @@ export class NatsTunnels {
     for (const cut of this.#open) cut();
   }
 
-  #open_(request: IncomingMessage, client: Duplex, head: Buffer): void {
+  #connect(request: IncomingMessage, client: Duplex, head: Buffer): void {
     const upstream = connect(this.#target);
     let isConnected = false;
     const cut = (): void => {
@@ -101,11 +101,11 @@ export class NatsTunnels {
     });
     upstream.on("error", failed);
     for (const side of [client, upstream]) {
-      side.once("close", isClosing(side, upstream) ? failed : cut);
+      side.once("close", side === upstream ? failed : cut);
       // `pipe` has passed the end on; a peer that ignores it does not keep the other side open.
       side.once("end", () => {
         cancelTimer();
-        
+        cancelTimer = this.#deps.clock.after(LINGER_MS, cut);
       });
     }
   }
@@ -114,8 +114,6 @@ export class NatsTunnels {
     refuseUpgrade(client, new MeshError("unavailable", message), this.#deps.ids.next("req"));
   }
 }
-
-const isClosing = (side: Duplex, upstream: Socket): boolean => side === upstream;
 
 function keepAlive(socket: Duplex): void {
   if (!("setKeepAlive" in socket)) return;
