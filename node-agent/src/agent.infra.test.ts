@@ -154,7 +154,9 @@ test("heartbeats go on while the main thread is stuck", async () => {
   await until(() => stub.beats.length > 2, { what: "heartbeats" });
   const before = stub.beats.length;
   agent.send({ blockMs: 3_000 });
-  const stuck = await until(() => stub.beats.find((beat) => beat.loop_lag_ms > 2_000), { what: "a beat that tells of the lag" });
+  const stuck = await until(() => stub.beats.find((beat) => beat.loop_lag_ms > 2_000), {
+    what: "a beat that tells of the lag",
+  });
   expect(stub.beats.indexOf(stuck) - before).toBeGreaterThan(5);
   await until(() => (stub.beats.at(-1)?.loop_lag_ms ?? 9_999) < 1_500, { what: "the lag to end" });
 });
@@ -172,7 +174,14 @@ test("after the server was killed and its store deleted, uncommitted events are 
   await stub.work({ run_id, bundle_digest: bundle, input: "/count 100 every 50ms" });
   await until(() => stub.kinds(run_id).length > 5, { what: "output" });
   await nats.restart(() => rmSync(join(nats.dataDir, "jetstream"), { recursive: true, force: true }));
-  await until(async () => stub.start().then(() => true, () => false), { what: "the streams", timeoutMs: 20_000 });
+  await until(
+    async () =>
+      stub.start().then(
+        () => true,
+        () => false,
+      ),
+    { what: "the streams", timeoutMs: 20_000 },
+  );
   expect(await stub.end(run_id, 1, 30_000)).toMatchObject({ state: "succeeded" });
 }, 60_000);
 

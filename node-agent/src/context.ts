@@ -7,9 +7,9 @@ import { type Clock, MeshError } from "@mesh/kernel";
 import {
   BundleChunk,
   BundleChunkRequest,
-  type Hello,
   type HelloAnswer,
-  type HeartbeatAnswer,
+  type RunLease,
+  type RunProgress,
   SecretsAnswer,
   SecretsRequest,
 } from "@mesh/proto";
@@ -59,6 +59,19 @@ export interface Context {
   readonly keeper: CredentialKeeper;
 }
 
+/** What the coordinator says about this node and its runs, in whatever answer. */
+interface Policy {
+  readonly refused: string;
+  readonly slots: number;
+  readonly draining: boolean;
+  readonly runs: readonly RunLease[];
+}
+
+// Parts that talk to each other are made one after the other; until then nobody calls them.
+interface Later {
+  parts: Context | undefined;
+}
+
 // Until the coordinator says better.
 const FIRST_SLOTS = 4;
 const FIRST_INTERVAL_MS = 5_000;
@@ -66,53 +79,84 @@ const MIN_BATCH = 4;
 
 /** Opens the journal and builds the rest; nothing runs yet. */
 export async function createContext(input: ContextInput): Promise<Context> {
-  const { clock, log, dataDir, key } = input;
+  const { clock, log, dataDir, key, record } = input;
+  const later: Later = { parts: undefined };
   const bootId = randomUUID();
-  const facts = deviceFacts(input.env["PATH"] ?? "");
-  const wantedSlots = input.slots ?? input.record.slots;
+  const slots = input.slots ?? record.slots;
   const journal = await Journal.open({ dir: journalPath(dataDir), clock, log });
-  const runners = new RunnerPool({ clock, log, env: input.env });
+  const executor = createExecutor(input, { journal, later, slots });
+  const sender = new Sender({ journal, clock, log, digest: record.digest });
+  const renewed = (next: NodeRecord): void => later.parts?.heartbeats.renewed(next.jwt);
+  const keeper = new CredentialKeeper(record, { dataDir, key, clock, log, renewed });
+  const targets = commandTargets({ journal, executor, sender, beat: () => later.parts?.heartbeats.beat() });
+  const obey = (policy: Policy): boolean => {
+    if (policy.refused !== "") {
+      input.ended(refusal(policy.refused));
+      return false;
+    }
+    executor.setPolicy({ slots: policy.slots, isDraining: policy.draining });
+    for (const lease of policy.runs) applyLease(targets, lease);
+    return true;
+  };
+  const node = { bootId, slots, journal, executor, keeper, obey };
+  const heartbeats = createHeartbeats(input, node);
+  const link = createLink(input, { ...node, sender, targets });
+  later.parts = { journal, executor, sender, heartbeats, link, keeper };
+  return later.parts;
+}
+
+interface NodeParts extends Pick<Context, "journal" | "executor" | "keeper"> {
+  readonly bootId: string;
+  readonly slots: number;
+  readonly obey: (policy: Policy) => boolean;
+}
+
+function createExecutor(
+  input: ContextInput,
+  parts: { readonly journal: Journal; readonly later: Later; readonly slots: number },
+): Executor {
+  const { clock, log, env, allowEnv, dataDir } = input;
+  const ask = async (method: string, data: Uint8Array, signal: AbortSignal): Promise<Uint8Array> => {
+    if (parts.later.parts === undefined) throw new MeshError("unavailable", "the agent is starting");
+    return await parts.later.parts.link.ask(method, data, signal);
+  };
   const bundles = new BundleCache({
     dir: join(dataDir, "bundles"),
     clock,
     fetch: async (digest, offset, signal) =>
-      BundleChunk.decode(await link.ask("bundle", BundleChunkRequest.encode({ digest, offset }).finish(), signal)),
+      BundleChunk.decode(await ask("bundle", BundleChunkRequest.encode({ digest, offset }).finish(), signal)),
   });
-  const executor = new Executor(
+  const secrets = async (run: RunLog, signal: AbortSignal): Promise<SecretsAnswer> => {
+    const request = SecretsRequest.encode({ run_id: run.runId, epoch: run.epoch }).finish();
+    return SecretsAnswer.decode(await ask("secrets", request, signal));
+  };
+  return new Executor(
     {
-      journal,
-      runners,
+      journal: parts.journal,
+      runners: new RunnerPool({ clock, log, env }),
       clock,
       log,
-      env: allowedEnv(input.env, input.allowEnv),
+      env: allowedEnv(env, allowEnv),
       bundlePath: (digest, signal) => bundles.path(digest, signal),
-      secrets: (run, signal) => askSecrets(link, run, signal),
-      changed: () => heartbeats.changed(),
+      secrets,
+      changed: () => parts.later.parts?.heartbeats.changed(),
     },
-    wantedSlots === 0 ? FIRST_SLOTS : wantedSlots,
+    parts.slots === 0 ? FIRST_SLOTS : parts.slots,
   );
-  const sender = new Sender({ journal, clock, log, digest: input.record.digest });
-  const keeper = new CredentialKeeper(input.record, {
-    dataDir,
-    key,
-    clock,
-    log,
-    renewed: (record) => heartbeats.renewed(record.jwt),
-  });
-  const targets = commandTargets({ journal, executor, sender, beat: () => heartbeats.beat() });
-  const progress = (): Hello["runs"] =>
-    journal.runs().map((run) => ({ run_id: run.runId, epoch: run.epoch, last_n: run.releasedN }));
-  const refusedAs = (refused: string): void => input.ended(refusal(refused));
-  const heartbeats = new Heartbeats({
-    clock,
-    log,
+}
+
+function createHeartbeats(input: ContextInput, node: NodeParts): Heartbeats {
+  const { journal, executor, keeper } = node;
+  return new Heartbeats({
+    clock: input.clock,
+    log: input.log,
     start: () => ({
       servers: serversOf(keeper.record),
       pin: keeper.record.pin,
       digest: keeper.record.digest,
       jwt: keeper.record.jwt,
-      seed: key.seed,
-      bootId,
+      seed: input.key.seed,
+      bootId: node.bootId,
       version: AGENT_VERSION,
       protocol: PROTOCOL,
       intervalMs: FIRST_INTERVAL_MS,
@@ -120,48 +164,55 @@ export async function createContext(input: ContextInput): Promise<Context> {
     state: () => ({
       slots: executor.slots,
       slots_used: executor.slotsUsed,
-      runs: progress(),
+      runs: progressOf(journal),
       journal_unacked_bytes: journal.unackedBytes,
     }),
-    answered: (answer: HeartbeatAnswer) => {
-      if (answer.refused !== "") return refusedAs(answer.refused);
-      executor.setPolicy({ slots: answer.slots, isDraining: answer.draining });
-      for (const lease of answer.runs) applyLease(targets, lease);
-    },
-    refused: () => keeper.refused(keeper.record.jwt),
+    answered: (answer) => void node.obey(answer),
+    refused: (jwt) => keeper.refused(jwt),
   });
-  const link = new Link({
-    clock,
-    log,
+}
+
+function createLink(
+  input: ContextInput,
+  node: NodeParts & { readonly sender: Sender; readonly targets: CommandTargets },
+): Link {
+  const { keeper, executor, sender } = node;
+  const facts_json = JSON.stringify(deviceFacts(input.env["PATH"] ?? ""));
+  return new Link({
+    clock: input.clock,
+    log: input.log,
     record: () => keeper.record,
-    seed: key.seed,
+    seed: input.key.seed,
     connect: input.connect,
     hello: () => ({
-      boot_id: bootId,
+      boot_id: node.bootId,
       protocol: PROTOCOL,
       version: AGENT_VERSION,
-      facts_json: JSON.stringify(facts),
-      runs: progress(),
-      slots: wantedSlots,
+      facts_json,
+      runs: progressOf(node.journal),
+      slots: node.slots,
     }),
     greeted: (answer) => {
-      if (answer.refused !== "") return refusedAs(answer.refused);
-      executor.setPolicy({ slots: answer.slots, isDraining: answer.draining });
-      for (const lease of answer.runs) applyLease(targets, lease);
-      input.greeted(answer);
+      if (node.obey(answer)) input.greeted(answer);
     },
-    command: (data) => executeCommand(targets, data),
+    command: (data) => executeCommand(node.targets, data),
     work: (messages) => executor.accept(messages),
     maxBatch: () => Math.max(MIN_BATCH, executor.slots),
     flow: (bus) => sender.connected(bus),
     refused: (jwt) => keeper.refused(jwt),
   });
-  return { journal, executor, sender, heartbeats, link, keeper };
 }
 
-function commandTargets(
-  parts: Pick<Context, "journal" | "executor" | "sender"> & { readonly beat: () => void },
-): CommandTargets {
+function progressOf(journal: Journal): RunProgress[] {
+  return journal.runs().map((run) => ({ run_id: run.runId, epoch: run.epoch, last_n: run.releasedN }));
+}
+
+function commandTargets(parts: {
+  readonly journal: Journal;
+  readonly executor: Executor;
+  readonly sender: Sender;
+  readonly beat: () => void;
+}): CommandTargets {
   const { journal, executor, sender, beat } = parts;
   return {
     cancel: (run, why) => executor.cancel(run, why),
@@ -175,11 +226,6 @@ function commandTargets(
     handBack: () => executor.handBack(),
     beat,
   };
-}
-
-async function askSecrets(link: Link, run: RunLog, signal: AbortSignal): Promise<SecretsAnswer> {
-  const request = SecretsRequest.encode({ run_id: run.runId, epoch: run.epoch }).finish();
-  return SecretsAnswer.decode(await link.ask("secrets", request, signal));
 }
 
 function refusal(refused: string): MeshError {

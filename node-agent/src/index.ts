@@ -1,4 +1,5 @@
 export {
+  agentCommand,
   type AgentExit,
   type AgentLog,
   type InstalledUnit,

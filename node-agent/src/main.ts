@@ -1,5 +1,6 @@
 /** Entry of the node agent: the functions the `yao` command calls, and the process itself. */
 
+import { SMALL_HEAP_FLAGS } from "./small-heap.ts";
 import { realpathSync } from "node:fs";
 
 import { errorText } from "@mesh/kernel";
@@ -25,6 +26,11 @@ export async function runNodeAgent(options: NodeAgentOptions): Promise<AgentExit
   return await runAgent(options);
 }
 
+/** The command that runs an agent of its own in the foreground, in the smallest form; set YAO_NODE_DATA for it. */
+export function agentCommand(): readonly string[] {
+  return [process.execPath, ...SMALL_HEAP_FLAGS, "--enable-source-maps", import.meta.filename];
+}
+
 /** Writes the service description of this device (or only returns it), for the user to enable. */
 export function installUnit(options: {
   readonly dataDir: string;
@@ -32,7 +38,7 @@ export function installUnit(options: {
   /** Program and arguments; this entry under the running Node when absent. */
   readonly command?: readonly string[];
 }): InstalledUnit {
-  const command = options.command ?? [process.execPath, "--enable-source-maps", import.meta.filename];
+  const command = options.command ?? agentCommand();
   return writeUnit({ ...options, command, path: processEnv()["PATH"] ?? "/usr/local/bin:/usr/bin:/bin" });
 }
 

@@ -11,6 +11,7 @@ import { systemClock } from "@mesh/kernel";
 import type { Bench } from "./bench.ts";
 import { AGENTS, BenchMesh, SIMULATED } from "./bench-mesh.ts";
 import { GraphilePeer, type JobTimes } from "./graphile-peer.ts";
+import { cpuSeconds } from "./proc.ts";
 import { atLeast, atMost, type Row } from "./report.ts";
 import type { RunTimes } from "./run-client.ts";
 import { closedLoop, median, nowMs, openLoop, quantile } from "./sample.ts";
@@ -27,6 +28,7 @@ interface Round {
   readonly runs: readonly RunTimes[];
   readonly jobsPerSecond: number;
   readonly runsPerSecond: number;
+  readonly cpuMsPerRun: number;
 }
 
 interface Field {
@@ -102,13 +104,16 @@ async function playRound(
     return nowMs() - startMs;
   });
   const jobs = await closedLoop(load.inFlight, load.count, () => peer.measureJob());
+  const cpuBefore = cpuSeconds(mesh.coordinatorPid);
   const runs = await closedLoop(load.inFlight, load.count, () => mesh.client.measureRun(nowMs(), labels));
+  const cpuMsPerRun = ((cpuSeconds(mesh.coordinatorPid) - cpuBefore) * 1000) / load.count;
   return {
     nats: nats.results,
     jobs: jobs.results,
     runs: runs.results,
     jobsPerSecond: jobs.perSecond,
     runsPerSecond: runs.perSecond,
+    cpuMsPerRun,
   };
 }
 
@@ -128,6 +133,12 @@ function parallelRows(label: string, rounds: readonly Round[]): readonly Row[] {
       unit: "/s",
       ours: median(rounds.map((round) => round.runsPerSecond)),
       against: { what: "graphile", value: median(rounds.map((round) => round.jobsPerSecond)) },
+    },
+    // Unlike the times above, this does not depend on what else the machine does.
+    {
+      name: "  coordinator's processor time per run",
+      unit: "ms",
+      ours: median(rounds.map((round) => round.cpuMsPerRun)),
     },
   ];
 }

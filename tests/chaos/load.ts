@@ -25,6 +25,7 @@ export interface CountWish {
   readonly labels?: Readonly<Record<string, string>>;
   readonly onLost?: "hold" | "replace" | "fail";
   readonly cancelAfterMs?: number;
+  readonly priority?: number;
 }
 
 /** What a load needs. */
@@ -81,6 +82,7 @@ export class Load {
       input: `/count ${wish.count}${wish.everyMs === 0 ? "" : ` every ${wish.everyMs}ms`}`,
       requirements: { node: wish.node ?? "", labels: wish.labels ?? {} },
       on_lost: wish.onLost ?? "hold",
+      priority: wish.priority ?? 0,
       metadata: { chaos: scenario, key, count: wish.count },
     };
     const answer = await this.#insist("POST", "/v1/workspaces/default/runs", body, { "idempotency-key": key });

@@ -271,6 +271,22 @@ describe("a connector of the workspace", () => {
     expect(JSON.stringify(await mesh.api.pages(run.id))).not.toContain("right");
   });
 
+  test.each([
+    ["a NUL", "before\u0000after", "before\ufffdafter"],
+    ["half a character", "before\ud83dafter", "before\ufffdafter"],
+  ])("that says %s, which no database holds, still leads to an end", async (_what, text, kept) => {
+    llm.enqueue({ text: [text] });
+    const run = await mesh.createRun({ assistant: "guide", input: "Say something odd" });
+    expect(await mesh.ended(run.id, 15_000)).toMatchObject({ state: "succeeded", output: kept });
+  });
+
+  test("that fails with such a text makes the run fail with what can be kept of it", async () => {
+    llm.enqueue({ status: 400, body: JSON.stringify({ error: { message: "odd \u0000 \ud83d words" } }) });
+    const run = await mesh.createRun({ assistant: "guide", input: "Fail oddly" });
+    const ended = await mesh.ended(run.id, 15_000);
+    expect(ended).toMatchObject({ state: "failed", error: { message: expect.stringContaining("odd") as string } });
+  });
+
   test("aborts its request when the run is cancelled", async () => {
     llm.enqueue({ text: ["one"], finishReason: null, usage: null, endMarker: false, ending: "hang" });
     const run = await mesh.createRun({ assistant: "guide", input: "Tell me slowly" });

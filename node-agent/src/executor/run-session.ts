@@ -200,23 +200,17 @@ function withKeys(connectors: JsonObject, keys: Readonly<Record<string, string>>
 
 function endBody(end: RunEnd, durationMs: number): JsonObject {
   const duration_ms = Math.round(durationMs);
-  switch (end.state) {
-    case "succeeded": {
-      const isLong = end.output.length > MAX_OUTPUT;
-      return {
-        state: end.state,
-        // The whole text is in the message events.
-        output: isLong ? end.output.slice(0, MAX_OUTPUT) : end.output,
-        ...(isLong && { output_truncated: true }),
-        ...(end.usage && { usage: { ...end.usage } }),
-        duration_ms,
-      };
-    }
-    case "failed":
-      return { state: end.state, error: { ...end.error }, output: "", duration_ms };
-    case "cancelled":
-      return { state: end.state, output: "", duration_ms };
-  }
+  if (end.state === "failed") return { state: end.state, error: { ...end.error }, output: "", duration_ms };
+  if (end.state === "cancelled") return { state: end.state, output: "", duration_ms };
+  const isLong = end.output.length > MAX_OUTPUT;
+  return {
+    state: end.state,
+    // The whole text is in the message events.
+    output: isLong ? end.output.slice(0, MAX_OUTPUT) : end.output,
+    ...(isLong && { output_truncated: true }),
+    ...(end.usage && { usage: { ...end.usage } }),
+    duration_ms,
+  };
 }
 
 function crashed(reason: string): RunEnd {

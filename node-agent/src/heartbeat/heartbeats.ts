@@ -23,7 +23,8 @@ export interface HeartbeatsDeps {
   readonly state: () => HeartbeatState;
   /** `ageMs` is how long ago the heartbeat was sent. */
   readonly answered: (answer: HeartbeatAnswer, ageMs: number) => void;
-  readonly refused: () => void;
+  /** This JWT was refused. */
+  readonly refused: (jwt: string) => void;
 }
 
 const TURN_MS = 1_000;
@@ -124,7 +125,7 @@ export class Heartbeats {
         if (this.#missed === 3) this.#deps.log.warn({ reason: message.reason }, "heartbeats are not answered");
         return;
       case "refused":
-        this.#deps.refused();
+        this.#deps.refused(message.jwt);
     }
   }
 }

@@ -34,8 +34,8 @@ export type FromHeartbeat =
   /** `sentAtMs` on the process's monotonic clock. */
   | { readonly kind: "answer"; readonly answer: HeartbeatAnswer; readonly sentAtMs: number }
   | { readonly kind: "missed"; readonly reason: string }
-  /** The credentials were refused; a new JWT is needed. */
-  | { readonly kind: "refused" };
+  /** This JWT was refused; a new one is needed. */
+  | { readonly kind: "refused"; readonly jwt: string };
 
 /** The monotonic clock that all threads of a process share; `performance.now` starts anew in each. */
 export function processMs(): number {

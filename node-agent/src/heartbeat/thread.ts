@@ -31,7 +31,6 @@ let state: HeartbeatState = { slots: 0, slots_used: 0, runs: [], journal_unacked
 let { jwt, intervalMs } = start;
 let sequence = 0;
 let wake = new AbortController();
-let bus: Bus | undefined;
 
 function post(message: FromHeartbeat): void {
   parentPort?.postMessage(message);
@@ -92,17 +91,18 @@ async function beatOver(connection: Bus): Promise<void> {
 async function run(): Promise<void> {
   const backoff = new Backoff(clock, { firstMs: 500, maxMs: 15_000 });
   while (!ending.signal.aborted) {
+    const shown = jwt;
     try {
-      bus = await connect();
+      const bus = await connect();
       backoff.succeeded();
       const watch = bus.onStatus(() => wake.abort());
       await beatOver(bus);
       watch.stop();
       if (ending.signal.aborted) await beat(bus, { goodbye: true, timeoutMs: GOODBYE_MS });
-      else post({ kind: "refused" });
+      else post({ kind: "refused", jwt: shown });
       await bus.close();
     } catch (error) {
-      if (MeshError.from(error).code === "unauthenticated") post({ kind: "refused" });
+      if (MeshError.from(error).code === "unauthenticated") post({ kind: "refused", jwt: shown });
       else post({ kind: "missed", reason: errorText(error) });
     }
     wake = new AbortController();

@@ -42,17 +42,13 @@ export function writeUnit(options: InstallOptions): InstalledUnit {
 
 function describe(options: InstallOptions): InstalledUnit {
   const home = options.home ?? homedir();
-  switch (options.platform ?? process.platform) {
-    case "linux":
-      return systemd(options, home);
-    case "darwin":
-      return launchd(options, home);
-    default:
-      throw new MeshError(
-        "unimplemented",
-        `this system has no service description yet; start the agent at login with: ${options.command.join(" ")}`,
-      );
-  }
+  const platform = options.platform ?? process.platform;
+  if (platform === "linux") return systemd(options, home);
+  if (platform === "darwin") return launchd(options, home);
+  throw new MeshError(
+    "unimplemented",
+    `this system has no service description yet; start the agent at login with: ${options.command.join(" ")}`,
+  );
 }
 
 function systemd(options: InstallOptions, home: string): InstalledUnit {

@@ -89,21 +89,13 @@ function encodeKey(tag: number, key: RunKey): Buffer {
 }
 
 function encodeBody(record: JournalRecord): Uint8Array {
-  switch (record.kind) {
-    case "start":
-      return record.item;
-    case "event":
-      return record.event;
-    case "committed": {
-      const n = Buffer.allocUnsafe(4);
-      n.writeUInt32LE(record.n, 0);
-      return n;
-    }
-    case "forgotten":
-      return new Uint8Array();
-    case "tombstones":
-      return Buffer.concat(record.runs.map((run) => encodeKey(0, run)));
-  }
+  if (record.kind === "start") return record.item;
+  if (record.kind === "event") return record.event;
+  if (record.kind === "tombstones") return Buffer.concat(record.runs.map((run) => encodeKey(0, run)));
+  if (record.kind === "forgotten") return new Uint8Array();
+  const n = Buffer.allocUnsafe(4);
+  n.writeUInt32LE(record.n, 0);
+  return n;
 }
 
 function decodePayload(payload: Buffer): JournalRecord | undefined {

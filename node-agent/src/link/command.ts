@@ -56,8 +56,8 @@ function execute(targets: CommandTargets, { command }: Command): CommandAnswer {
       targets.beat();
       return DONE;
     case undefined:
-      return { ok: false, message: "the device does not know this command; update it" };
   }
+  return { ok: false, message: "the device does not know this command; update it" };
 }
 
 const DONE: CommandAnswer = { ok: true, message: "" };

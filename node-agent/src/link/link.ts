@@ -7,8 +7,8 @@
 
 import {
   type Bus,
+  type BusOptions,
   type BusStatus,
-  connectBus,
   inboxPrefix,
   STREAM,
   type StreamMessage,
@@ -22,7 +22,7 @@ import type { NodeRecord } from "../join/node-file.ts";
 import type { AgentLog } from "../log.ts";
 
 /** Opens a bus connection; a port so that tests can use the memory bus. */
-export type Connect = typeof connectBus;
+export type Connect = (options: BusOptions) => Promise<Bus>;
 
 /** What a link needs. */
 export interface LinkDeps {

@@ -97,7 +97,9 @@ export class CoordinatorStub {
   async work(item: Partial<WorkItem> & Pick<WorkItem, "run_id">, copy = ""): Promise<void> {
     const full: WorkItem = { ...EMPTY_ITEM, ...item };
     const msgId = `${full.run_id}:${full.epoch}:${copy}`;
-    await this.#options.bus.publishStream(subjects.work(this.#options.digest), WorkItem.encode(full).finish(), { msgId });
+    await this.#options.bus.publishStream(subjects.work(this.#options.digest), WorkItem.encode(full).finish(), {
+      msgId,
+    });
   }
 
   command(command: NonNullable<Command["command"]>): void {

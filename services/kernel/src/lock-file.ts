@@ -28,7 +28,10 @@ export function takeLock(path: string, what: string): HeldLock {
   for (let attempt = 0; attempt < 3; attempt += 1) {
     const fd = tryCreate(path);
     if (fd !== undefined) {
-      writeSync(fd, JSON.stringify({ pid: process.pid, started: statOf(process.pid)?.started ?? "", what } satisfies Owner));
+      writeSync(
+        fd,
+        JSON.stringify({ pid: process.pid, started: statOf(process.pid)?.started ?? "", what } satisfies Owner),
+      );
       closeSync(fd);
       return { release: () => release(path) };
     }
