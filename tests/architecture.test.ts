@@ -19,7 +19,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "services/runtime": ["kernel", "assistants", "llm"],
   // The command line starts whole processes: it loads the entry points of the two deployables, lazily.
   "services/cli": ["kernel", "proto", "store", "bus", "assistants", "coordinator", "node-agent"],
-  coordinator: ["kernel", "observability", "bus", "rpc", "store", "proto", "assistants", "llm"],
+  coordinator: ["kernel", "observability", "bus", "rpc", "store", "proto", "assistants"],
   "node-agent": ["kernel", "observability", "bus", "proto", "assistants", "llm", "runtime"],
 };
 

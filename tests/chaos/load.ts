@@ -6,7 +6,6 @@
 import { type Clock, errorText } from "@mesh/kernel";
 
 import { ApiClient, ApiProblem } from "../harness/api-client.ts";
-import type { History } from "./history.ts";
 import type { Random } from "./random.ts";
 
 const REQUEST_MS = 5000;

@@ -104,10 +104,13 @@ async function play(stage: Stage, name: Name, options: { rounds: number; seed: n
 async function settledNodes(stage: Stage): Promise<History["nodes"]> {
   const deadline = clock.monotonic() + 20_000;
   const isReady = (nodes: History["nodes"]): boolean => nodes.every((node) => node.status === "online");
-  return until(async () => {
-    const nodes = await stage.nodes();
-    return isReady(nodes) || clock.monotonic() > deadline ? nodes : undefined;
-  }, { timeoutMs: 25_000, everyMs: 200, what: "the list of devices" });
+  return until(
+    async () => {
+      const nodes = await stage.nodes();
+      return isReady(nodes) || clock.monotonic() > deadline ? nodes : undefined;
+    },
+    { timeoutMs: 25_000, everyMs: 200, what: "the list of devices" },
+  );
 }
 
 function report(name: Name, { problems, history, rounds }: Outcome, seconds: number): number {

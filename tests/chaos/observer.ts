@@ -178,7 +178,7 @@ function toEventRow(row: EventSource): EventRow {
     epoch,
     n: row.n ?? undefined,
     kind,
-    atMs: Number(row.at_ms),
+    atMs: row.at_ms,
     ...(isText && typeof props["content"] === "string" && { text: props["content"] }),
     ...(kind === "run.finished" && { state: String(body["state"]) }),
   };

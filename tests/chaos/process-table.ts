@@ -16,8 +16,9 @@ export function listProcesses(): readonly ProcessRow[] {
   return text.split("\n").flatMap((line) => {
     const match = /^\s*(\d+)\s+(\d+)\s+(\S+)\s+(.*)$/.exec(line);
     // A zombie has ended; it only waits for its parent to notice.
-    if (match === null || match[3]?.startsWith("Z") === true) return [];
-    return [{ pid: Number(match[1]), parent: Number(match[2]), args: match[4] ?? "" }];
+    const [, pid, parent, state, args] = match ?? [];
+    if (args === undefined || state?.startsWith("Z") !== false) return [];
+    return [{ pid: Number(pid), parent: Number(parent), args }];
   });
 }
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 import { until } from "@mesh/kernel";
 
-import type { History, JournaledEvent } from "./history.ts";
+import type { JournaledEvent } from "./history.ts";
 import { readJournal } from "./journal-reader.ts";
 import type { CountWish, Load } from "./load.ts";
 import { runnersOf } from "./process-table.ts";
@@ -214,6 +214,3 @@ function kill(pid: number): void {
 function nonEmpty<T>(items: readonly T[]): readonly T[] | undefined {
   return items.length === 0 ? undefined : items;
 }
-
-/** Part of a history that faults write. */
-export type Faults = Pick<History, "journals" | "removals">;

@@ -179,7 +179,15 @@ export class TestMesh implements AsyncDisposable {
     const { token } = await this.api.call<{ token: string }>("POST", "/v1/node-tokens", { labels: wish.labels ?? {} });
     const dataDir = join(this.dir, `node-${wish.name}`);
     const slots = wish.slots === undefined ? {} : { slots: wish.slots };
-    await joinNode({ url: wish.url ?? this.api.url, token, name: wish.name, labels: {}, dataDir, log: silentLogger, ...slots });
+    await joinNode({
+      url: wish.url ?? this.api.url,
+      token,
+      name: wish.name,
+      labels: {},
+      dataDir,
+      log: silentLogger,
+      ...slots,
+    });
     const node: TestNode = {
       name: wish.name,
       dataDir,

@@ -10,7 +10,8 @@ const home = process.env["HOME"] ?? "";
 
 function table(options: OptionTable): string {
   const rows = Object.values(options).map((row) => {
-    const fallback = row.default === undefined ? "" : `\`${JSON.stringify(row.default).replaceAll(home, "~").replaceAll('"', "")}\``;
+    const fallback =
+      row.default === undefined ? "" : `\`${JSON.stringify(row.default).replaceAll(home, "~").replaceAll('"', "")}\``;
     return `| \`${row.env}\` | ${fallback} | ${row.doc}${row.secret === true ? " Secret." : ""} |`;
   });
   return ["| Variable | Default | Meaning |", "|---|---|---|", ...rows].join("\n");
