@@ -1,11 +1,12 @@
 /** The whole agent against a real nats-server and a scripted coordinator. */
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 import { bundleApp, demoAppDirectory, readAppDirectory } from "@mesh/assistants";
+import { nodeDigest } from "@mesh/bus";
 import { type TestNats, testNats } from "@mesh/bus/testing";
 import { until } from "@mesh/kernel";
 import { sequentialIds } from "@mesh/kernel/testing";
@@ -14,8 +15,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest
 import { loadOrCreateKey } from "./join/node-key.ts";
 import { writeNodeFile } from "./join/node-file.ts";
 import { programOf } from "./program.ts";
+import { SMALL_HEAP_FLAGS } from "./small-heap.ts";
 import { CoordinatorStub } from "./testing/coordinator-stub.ts";
-import { nodeDigest } from "@mesh/bus";
 
 const ids = sequentialIds();
 let nats: TestNats;
@@ -59,13 +60,17 @@ afterEach(async () => {
 
 async function startAgent(env: Record<string, string> = {}, module = "main"): Promise<ChildProcess> {
   const program = programOf(module, import.meta.url);
-  const agent = spawn(process.execPath, [...program.execArgv, program.path], {
-    env: { ...process.env, YAO_NODE_DATA: dataDir, YAO_NODE_LOG_LEVEL: "warn", ...env },
+  return await launch([...program.execArgv, program.path], env);
+}
+
+async function launch(args: readonly string[], env: Record<string, string> = {}): Promise<ChildProcess> {
+  const agent = spawn(process.execPath, args, {
+    env: { ...process.env, YAO_NODE_DATA: dataDir, YAO_NODE_LOG_LEVEL: "silent", ...env },
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
   agents.push(agent);
   await new Promise<void>((resolve, reject) => {
-    agent.on("message", () => resolve());
+    agent.once("message", () => resolve());
     agent.once("exit", (code) => reject(new Error(`agent exited with ${code}`)));
   });
   return agent;
@@ -185,11 +190,31 @@ test("after the server was killed and its store deleted, uncommitted events are 
   expect(await stub.end(run_id, 1, 30_000)).toMatchObject({ state: "succeeded" });
 }, 60_000);
 
-test("idle memory is printed", async () => {
-  const agent = await startAgent();
-  await until(() => stub.beats.length > 10, { what: "heartbeats" });
-  const status = readFileSync(`/proc/${agent.pid}/status`, "utf8");
-  console.log(`idle agent: ${/VmRSS:\s+(\d+) kB/.exec(status)?.[1]} kB RSS`);
+const built = join(import.meta.dirname, "../dist/main.js");
+
+test.skipIf(!existsSync(built))("the built agent starts work within milliseconds and is small when idle", async () => {
+  const agent = await launch([...SMALL_HEAP_FLAGS, built]);
+  const latencies: number[] = [];
+  for (let i = 0; i < 60; i += 1) {
+    const run_id = ids.next("run");
+    const startedMs = performance.now();
+    await stub.work({ run_id, bundle_digest: bundle, input: "/noop" });
+    await until(() => stub.kinds(run_id).length > 0, { what: "the first event", everyMs: 1 });
+    latencies.push(performance.now() - startedMs);
+    await stub.end(run_id);
+  }
+  const sorted = latencies.slice(10).toSorted((a, b) => a - b);
+  console.log(
+    `work published to first event stored: p50 ${sorted[25]?.toFixed(1)} ms, max ${sorted.at(-1)?.toFixed(1)} ms`,
+  );
+  await kill(agent, "SIGTERM");
+  const idle = await launch([...SMALL_HEAP_FLAGS, built]);
+  const before = stub.beats.length;
+  await until(() => stub.beats.length > before + 20, { what: "heartbeats" });
+  const status = readFileSync(`/proc/${idle.pid}/status`, "utf8");
+  const rssMb = Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
+  console.log(`idle agent: ${rssMb.toFixed(0)} MB RSS`);
+  expect(rssMb).toBeLessThan(100);
 });
 
 function isAlive(pid: number): boolean {

@@ -46,6 +46,8 @@ const FLUSH_MS = 5_000;
 const FLUSH_LOOK_MS = 50;
 
 interface Stops {
+  /** Why the agent must not go on. */
+  failure: MeshError | undefined;
   /** Stop cleanly. */
   readonly soon: AbortController;
   /** Stop at once. */
@@ -66,7 +68,6 @@ export async function runAgent(options: NodeAgentOptions): Promise<AgentExit> {
   const lock = takeLock(agentLockPath(dataDir), "the yao node agent");
   const stops = listenToStops(options.signal);
   try {
-    let end: MeshError | undefined;
     let isReady = false;
     const context = await createContext({
       dataDir,
@@ -84,37 +85,36 @@ export async function runAgent(options: NodeAgentOptions): Promise<AgentExit> {
         options.log.info({ nodeId, name }, "node is ready");
         options.onReady?.({ nodeId, name });
       },
-      ended: (error) => {
-        end ??= error;
-        stops.soon.abort();
-      },
+      ended: (error) => fail(stops, error),
     });
-    const failure = await live(context, stops, options.log);
-    return exitOf(end ?? failure, stops.now.signal.aborted);
+    await live(context, stops, options.log);
+    return exitOf(stops.failure, stops.now.signal.aborted);
   } finally {
     stops.release();
     lock.release();
   }
 }
 
-async function live(context: Context, stops: Stops, log: AgentLog): Promise<MeshError | undefined> {
+function fail(stops: Stops, error: unknown): void {
+  stops.failure ??= MeshError.from(error);
+  // Nobody would listen any more.
+  if (stops.failure instanceof NodeRemovedError) stops.now.abort();
+  stops.soon.abort();
+}
+
+async function live(context: Context, stops: Stops, log: AgentLog): Promise<void> {
   const { executor, heartbeats, link, keeper } = context;
-  let failure: MeshError | undefined;
-  const fail = (error: unknown): void => {
-    failure ??= MeshError.from(error);
-    stops.soon.abort();
-  };
   executor.recover();
   heartbeats.start();
   // The link outlives the wish to stop: what is left has to be sent over it.
   const linkStop = new AbortController();
-  const linked = link.run(linkStop.signal).catch(fail);
-  const kept = keeper.run(stops.soon.signal).catch(fail);
+  const linked = link.run(linkStop.signal).catch((error: unknown) => fail(stops, error));
+  const kept = keeper.run(stops.soon.signal).catch((error: unknown) => fail(stops, error));
   await new Promise<void>((resolve) => {
     stops.soon.signal.addEventListener("abort", () => resolve(), { once: true });
     if (stops.soon.signal.aborted) resolve();
   });
-  if (!(failure instanceof NodeRemovedError)) log.info({ runs: executor.slotsUsed }, "stopping");
+  log.info({ runs: executor.slotsUsed }, "stopping");
   await executor.stop(FINISH_MS, stops.now.signal);
   await flush(context, stops.now.signal);
   await heartbeats.stop();
@@ -122,7 +122,6 @@ async function live(context: Context, stops: Stops, log: AgentLog): Promise<Mesh
   await Promise.all([linked, kept]);
   context.sender.close();
   await context.journal.close();
-  return failure;
 }
 
 // Until the coordinator has everything, for a few seconds at most; what is left waits in the journal for the next start.
@@ -147,12 +146,17 @@ function listenToStops(signal: AbortSignal | undefined): Stops {
     const stop = (): void => soon.abort();
     if (signal.aborted) stop();
     signal.addEventListener("abort", stop, { once: true });
-    return { soon, now, release: () => signal.removeEventListener("abort", stop) };
+    return { failure: undefined, soon, now, release: () => signal.removeEventListener("abort", stop) };
   }
   const onSignal = (): void => {
     if (soon.signal.aborted) now.abort();
     soon.abort();
   };
   process.on("SIGINT", onSignal).on("SIGTERM", onSignal);
-  return { soon, now, release: () => void process.off("SIGINT", onSignal).off("SIGTERM", onSignal) };
+  return {
+    failure: undefined,
+    soon,
+    now,
+    release: () => void process.off("SIGINT", onSignal).off("SIGTERM", onSignal),
+  };
 }

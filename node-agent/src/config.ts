@@ -35,8 +35,10 @@ const OPTIONS = {
   },
 } as const;
 
-/** Every option; the command line of `yao node` sets the same fields. */
-export const NODE_OPTIONS: OptionTable = OPTIONS;
+/** Every option, for the reference of options. */
+export function nodeAgentOptions(): OptionTable {
+  return OPTIONS;
+}
 
 /** Parsed options. */
 export interface NodeConfig {

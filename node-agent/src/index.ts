@@ -8,5 +8,6 @@ export {
   type JoinResult,
   leaveMesh,
   type NodeAgentOptions,
+  nodeAgentOptions,
   runNodeAgent,
 } from "./main.ts";

@@ -1,6 +1,8 @@
 /** Entry of the node agent: the functions the `yao` command calls, and the process itself. */
 
+// First, so that the heap is small before anything fills it.
 import { SMALL_HEAP_FLAGS } from "./small-heap.ts";
+
 import { realpathSync } from "node:fs";
 
 import { errorText } from "@mesh/kernel";
@@ -12,6 +14,7 @@ import { type InstalledUnit, writeUnit } from "./install/install.ts";
 import { joinDevice, type JoinOptions, type JoinResult } from "./join/join.ts";
 
 export type { AgentExit, NodeAgentOptions } from "./agent.ts";
+export { nodeAgentOptions } from "./config.ts";
 export type { InstalledUnit } from "./install/install.ts";
 export { type JoinResult, leaveMesh } from "./join/join.ts";
 export { type AgentLog } from "./log.ts";

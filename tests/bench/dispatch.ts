@@ -162,7 +162,7 @@ function versusPeer(label: string, rounds: readonly Round[]): readonly Row[] {
     { name: `${label}: terminal p50 / committed`, unit: "ms", ours: end(0.5), against: graphile(committed(0.5)) },
     { name: `${label}: terminal p99 / committed`, unit: "ms", ours: end(0.99), against: graphile(committed(0.99)) },
     {
-      name: `${label}: raw NATS request p50`,
+      name: `${label}: first event p50 / raw NATS request`,
       unit: "ms",
       ours: first(0.5),
       against: { what: "nats", value: nats(0.5) },

@@ -20,7 +20,6 @@ serveLoad({
     buses[0]?.serve("bench.echo", async (data) => data);
   },
   takeWork: ({ digests }: { digests: readonly string[] }) => opened().takeWork(digests),
-  held: async () => opened().held.length,
   stream: (pace: StreamPace) => opened().stream(pace),
   flood: (options: { batches: number; batchSize: number }) => opened().flood(options),
   beat: ({ digests, seconds }: { digests: readonly string[]; seconds: number }) => opened().beat(digests, seconds),

@@ -119,11 +119,6 @@ export class Fleet {
     return { sent: total, answered: tripsMs.length, tripsMs };
   }
 
-  /** Ids of the runs held now. */
-  get held(): readonly string[] {
-    return [...this.#runs.keys()];
-  }
-
   async #accept(bus: Bus, digest: string, messages: readonly StreamMessage[]): Promise<void> {
     for (const delivered of messages) {
       const item = WorkItem.decode(delivered.data);

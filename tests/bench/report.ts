@@ -38,7 +38,7 @@ export function verdictOf(row: Row): "ok" | "MISS" | "-" {
 export function lineOf(row: Row): string {
   const ratio = ratioOf(row);
   return [
-    row.name.padEnd(46),
+    row.name.padEnd(62),
     quantity(row.ours, row.unit).padStart(12),
     (row.against === undefined ? "-" : `${row.against.what} ${quantity(row.against.value, row.unit)}`).padStart(26),
     (ratio === undefined ? "-" : `${ratio.toFixed(2)}x`).padStart(8),

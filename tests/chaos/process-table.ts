@@ -17,7 +17,7 @@ export function listProcesses(): readonly ProcessRow[] {
     const match = /^\s*(\d+)\s+(\d+)\s+(\S+)\s+(.*)$/.exec(line);
     // A zombie has ended; it only waits for its parent to notice.
     const [, pid, parent, state, args] = match ?? [];
-    if (args === undefined || state?.startsWith("Z") !== false) return [];
+    if (args === undefined || state === undefined || state.startsWith("Z")) return [];
     return [{ pid: Number(pid), parent: Number(parent), args }];
   });
 }

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { until } from "@mesh/kernel";
 
 import type { JournaledEvent } from "./history.ts";
-import { readJournal } from "./journal-reader.ts";
+import { readJournal, tearJournal } from "./journal-reader.ts";
 import type { CountWish, Load } from "./load.ts";
 import { runnersOf } from "./process-table.ts";
 import type { Random } from "./random.ts";
@@ -37,102 +37,122 @@ export interface Scenario {
   readonly round: (play: Play) => Promise<void>;
 }
 
+/** Breaks something; what it returns mends it. */
+type Fault = (play: Play) => Promise<() => Promise<void>>;
+
 const HEALED_MS = 60_000;
 const LONG_DOWN_MS = 17_000;
+const DEVICES = ["alpha", "beta", "gamma"] as const;
 
 /** All scenarios, in the order in which they are played. */
 export const SCENARIOS = {
-  agent: { what: "kill -9 of a node agent", outageMs: 30_000, round: killAgent },
-  runner: { what: "kill -9 of a runner", outageMs: 0, round: killRunner },
-  coordinator: { what: "kill -9 of one coordinator of two, or of both", outageMs: 20_000, round: killCoordinator },
-  nats: { what: "kill -9 of nats-server", outageMs: 20_000, round: killNats },
-  store: { what: "nats-server restarted without its JetStream store", outageMs: 20_000, round: loseStore },
-  postgres: { what: "kill -9 of PostgreSQL", outageMs: 20_000, round: killPostgres },
+  agent: { what: "kill -9 of a node agent, or a power cut", outageMs: 30_000, round: kills(killAgent) },
+  runner: { what: "kill -9 of a device's runners", outageMs: 0, round: kills(killRunner) },
+  coordinator: {
+    what: "kill -9 of one coordinator of two, or of both",
+    outageMs: 20_000,
+    round: kills(killCoordinator),
+  },
+  nats: { what: "kill -9 of nats-server", outageMs: 20_000, round: kills(killNats) },
+  store: { what: "nats-server restarted without its JetStream store", outageMs: 20_000, round: kills(loseStore) },
+  postgres: { what: "kill -9 of PostgreSQL", outageMs: 20_000, round: kills(killPostgres) },
   ambiguity: {
     what: "requests arrive, answers are dropped",
     outageMs: 20_000,
     overFront: true,
-    round: dropAnswers,
+    round: kills(muteLines),
   },
+  storm: { what: "several of these at once", outageMs: 60_000, share: 0.4, round: storm },
   cut: { what: "a device's line cut during a stream", outageMs: 90_000, share: 0.1, round: cutLine },
   revoke: { what: "a device removed while it works", outageMs: 0, share: 0.1, round: removeDevice },
   pause: { what: "SIGSTOP of a device past its lease", outageMs: 120_000, share: 0.1, round: pauseAgent },
 } as const satisfies Record<string, Scenario>;
 
-async function killAgent(play: Play): Promise<void> {
-  const { stage, random, journals, round } = play;
-  const node = stage.mesh.node(random.pick(["alpha", "beta", "gamma"]));
-  await someTime(play);
+// One fault at a random moment, mended after a moment.
+function kills(fault: Fault): Scenario["round"] {
+  return async (play) => {
+    await clock.sleep(play.random.between(200, 1500));
+    const mend = await fault(play);
+    await clock.sleep(play.random.between(0, 1000));
+    await mend();
+    await works(play, play.random.pick(DEVICES));
+  };
+}
+
+// What others need to start is mended first.
+async function storm(play: Play): Promise<void> {
+  const { random } = play;
+  const all: readonly Fault[] = [killPostgres, random.chance(0.5) ? killNats : loseStore, killCoordinator, killAgent];
+  const chosen = all.filter(() => random.chance(0.6));
+  const broken: { readonly rank: number; readonly mend: () => Promise<void> }[] = [];
+  for (const fault of chosen.toSorted(() => random.next() - 0.5)) {
+    await clock.sleep(random.between(0, 800));
+    broken.push({ rank: all.indexOf(fault), mend: await fault(play) });
+  }
+  await clock.sleep(random.between(0, 3000));
+  for (const { mend } of broken.toSorted((a, b) => a.rank - b.rank)) await mend();
+  await works(play, random.pick(DEVICES));
+}
+
+async function killAgent({ stage, random, journals, round }: Play): ReturnType<Fault> {
+  const node = stage.mesh.node(random.pick(DEVICES));
   await node.process.kill();
+  // Sometimes the power went too.
+  if (random.chance(0.4)) tearJournal(node.dataDir, random.between(1, 4));
   journals.push(...readJournal(node.name, node.dataDir));
-  // Now and then long enough to be taken for offline.
-  await clock.sleep(round % 10 === 9 ? LONG_DOWN_MS : random.between(0, 1000));
-  await node.process.start();
-  await works(play, node.name);
+  return async () => {
+    // Now and then long enough to be taken for offline.
+    if (round % 10 === 9) await clock.sleep(LONG_DOWN_MS);
+    await node.process.start();
+  };
 }
 
-async function killRunner(play: Play): Promise<void> {
-  const { stage, random } = play;
-  const node = stage.mesh.node(random.pick(["alpha", "beta", "gamma"]));
-  const runners = await until(() => nonEmpty(runnersOf(node.process.pid)), {
-    timeoutMs: HEALED_MS,
-    everyMs: 100,
-    what: `${node.name} to have a runner`,
-  });
-  await someTime(play);
-  for (const pid of runners) kill(pid);
-  await works(play, node.name);
+async function killRunner({ stage, random }: Play): ReturnType<Fault> {
+  const node = stage.mesh.node(random.pick(DEVICES));
+  const wait = { timeoutMs: HEALED_MS, everyMs: 50, what: `${node.name} to have a runner` };
+  for (const pid of await until(() => nonEmpty(runnersOf(node.process.pid)), wait)) kill(pid);
+  return nothing;
 }
 
-async function killCoordinator(play: Play): Promise<void> {
-  const { stage, random, round } = play;
+async function killCoordinator({ stage, random, round }: Play): ReturnType<Fault> {
   const victims = round % 2 === 0 ? [random.between(0, 2)] : [0, 1];
-  await someTime(play);
   await Promise.all(victims.map((index) => stage.mesh.coordinators[index]?.kill()));
-  await clock.sleep(random.between(0, 1000));
-  for (const index of victims) await stage.mesh.restartCoordinator(index);
-  await works(play, "alpha");
+  return async () => {
+    for (const index of victims) await stage.mesh.restartCoordinator(index);
+  };
 }
 
-async function killNats(play: Play): Promise<void> {
-  const { mesh } = play.stage;
-  await someTime(play);
+async function killNats({ stage: { mesh } }: Play): ReturnType<Fault> {
   kill(mesh.nats.pid);
   await mesh.nats.exited;
-  await clock.sleep(play.random.between(0, 1000));
-  await mesh.startNats();
-  await works(play, "alpha");
+  return () => mesh.startNats();
 }
 
-async function loseStore(play: Play): Promise<void> {
-  const { mesh } = play.stage;
-  await someTime(play);
-  if (play.random.chance(0.5)) kill(mesh.nats.pid);
+async function loseStore({ stage: { mesh }, random }: Play): ReturnType<Fault> {
+  if (random.chance(0.5)) kill(mesh.nats.pid);
   else await mesh.nats.stop();
   await mesh.nats.exited;
   rmSync(join(mesh.dir, "nats", "store"), { recursive: true });
-  await mesh.startNats();
-  await works(play, "beta");
+  return () => mesh.startNats();
 }
 
-async function killPostgres(play: Play): Promise<void> {
-  const { mesh } = play.stage;
-  await someTime(play);
+async function killPostgres({ stage: { mesh } }: Play): ReturnType<Fault> {
   kill(mesh.postgres.pid);
   await mesh.postgres.exited;
-  await clock.sleep(play.random.between(0, 1000));
-  await mesh.startPostgres();
-  await works(play, "alpha");
+  return () => mesh.startPostgres();
 }
 
-async function dropAnswers(play: Play): Promise<void> {
-  const { stage, random } = play;
-  await someTime(play);
+async function muteLines({ stage, random }: Play): ReturnType<Fault> {
   const lines = random.pick([[stage.front], [stage.far], [stage.front, stage.far]]);
   for (const line of lines) line.set("mute");
-  await clock.sleep(random.between(100, 2500));
-  for (const line of lines) line.set("open");
-  await works(play, "gamma");
+  await clock.sleep(random.between(100, 2000));
+  return async () => {
+    for (const line of lines) line.set("open");
+  };
+}
+
+async function nothing(): Promise<void> {
+  // It mends itself.
 }
 
 async function cutLine(play: Play): Promise<void> {
@@ -197,10 +217,6 @@ async function landingOn({ stage, load }: Play, name: string): Promise<string> {
 async function works({ stage, load }: Play, name: string): Promise<void> {
   const runId = await load.create({ count: 1, everyMs: 0, node: name, priority: 100 });
   await stage.mesh.until(runId, (run) => run.state === "succeeded", HEALED_MS);
-}
-
-async function someTime({ random }: Play): Promise<void> {
-  await clock.sleep(random.between(200, 1500));
 }
 
 function kill(pid: number): void {

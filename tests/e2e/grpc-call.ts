@@ -47,7 +47,7 @@ export async function callGrpc(
   const Constructor = makeGenericClientConstructor(service, "service");
   const client = new Constructor(target.address, target.credentials ?? credentials.createInsecure());
   try {
-    return service[method]?.responseStream === true
+    return (service[method]?.responseStream ?? false)
       ? await readAll(client, method, request, target.token)
       : await once(client, method, request, target.token);
   } finally {

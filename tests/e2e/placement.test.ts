@@ -64,7 +64,7 @@ describe("a device named by the run", () => {
   test("that does not exist is an error at once", async () => {
     const refusal = await refusalOf(echo("nowhere", { node: "toaster" }));
     expect(refusal).toMatchObject({ status: 404, problem: { code: "not_found" } });
-    expect(refusal.problem["detail"]).toContain("yao node list");
+    expect(refusal.problem.detail).toContain("yao node list");
   });
 
   test("gets the run although another is emptier, and the run says so", async () => {

@@ -130,7 +130,7 @@ describe("retrying", () => {
     const run = await speakingRun("60s");
     const refusal = await refusalOf(mesh.api.call("POST", `/v1/runs/${run.id}/retry`));
     expect(refusal).toMatchObject({ status: 409, problem: { code: "failed_precondition" } });
-    expect(refusal.problem["detail"]).toContain(`yao runs cancel ${run.id}`);
+    expect(refusal.problem.detail).toContain(`yao runs cancel ${run.id}`);
     await mesh.api.call("POST", `/v1/runs/${run.id}/cancel`);
     await mesh.ended(run.id);
   });
@@ -160,7 +160,7 @@ describe("an idempotency key", () => {
     await mesh.createRun({ assistant: "hello", input: "/echo first" }, key);
     const refusal = await refusalOf(mesh.createRun({ assistant: "hello", input: "/echo second" }, key));
     expect(refusal).toMatchObject({ status: 409, problem: { code: "already_exists" } });
-    expect(refusal.problem["detail"]).toContain("use a new key");
+    expect(refusal.problem.detail).toContain("use a new key");
   });
 });
 

@@ -1,12 +1,24 @@
 /** Plain fetch against the gateway, as a user's program would do it. */
 
+/** The body of a refusal. */
+export interface Problem {
+  readonly type?: string;
+  readonly title?: string;
+  readonly status?: number;
+  readonly code?: string;
+  readonly detail?: string;
+  readonly request_id?: string;
+  readonly errors?: readonly { readonly field: string; readonly message: string }[];
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
 /** An answer that was not a success. */
 export class ApiProblem extends Error {
   readonly status: number;
-  readonly problem: Record<string, unknown>;
+  readonly problem: Problem;
 
-  constructor(status: number, problem: Record<string, unknown>) {
-    super(`${status} ${String(problem["code"] ?? "")}: ${String(problem["detail"] ?? "")}`);
+  constructor(status: number, problem: Problem) {
+    super(`${status} ${problem.code ?? ""}: ${problem.detail ?? ""}`);
     this.status = status;
     this.problem = problem;
   }

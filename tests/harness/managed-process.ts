@@ -49,7 +49,7 @@ export class ManagedProcess {
     const table = execFileSync("ps", ["-A", "-o", "pid=,ppid=,stat="], { encoding: "utf8" });
     const rows = table.split("\n").map((line) => line.trim().split(/\s+/));
     return rows
-      .filter(([, parent, state]) => Number(parent) === pid && state?.startsWith("Z") === false)
+      .filter(([, parent, state]) => Number(parent) === pid && state !== undefined && !state.startsWith("Z"))
       .map(([child]) => Number(child));
   }
 

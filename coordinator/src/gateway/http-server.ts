@@ -130,8 +130,9 @@ export function sendError(
   const error = fromFastify(thrown);
   const problem = toProblem(error, request.id);
   deps.errors.report(error, { requestId: request.id, path: request.url.split("?", 1)[0] ?? "", transport: "http" });
-  // A body that was refused is still on its way: the connection cannot be used again.
-  if (problem.status === 413) reply.header("connection", "close");
+  // The refused body is still on its way. It is read and thrown away: closing now would reset the connection, and the
+  // client would see that instead of this answer.
+  if (problem.status === 413) reply.removeHeader("connection");
   void reply
     .code(problem.status)
     .headers({ ...SECURITY_HEADERS, "x-request-id": request.id, ...problemHeaders(error) })

@@ -17,6 +17,7 @@ import type { Store, Tx } from "@mesh/store";
 
 import { appendNodeEvents, type IngestRow, lockRuns } from "./ingest-store.ts";
 import { foldBatch, type IncomingRun, type RunChange } from "./run-fold.ts";
+import { storableEvent } from "./storable.ts";
 
 const MAX_MESSAGES = 500;
 
@@ -80,7 +81,7 @@ function collect(log: Logger, messages: readonly StreamMessage[]): Map<string, I
       const batch = EventBatch.decode(message.data);
       if (!isId("run", batch.run_id) || batch.events.length === 0) continue;
       const run = runs.get(batch.run_id) ?? { parts: [] };
-      run.parts.push({ node, epoch: batch.epoch, events: batch.events });
+      run.parts.push({ node, epoch: batch.epoch, events: batch.events.map(storableEvent) });
       runs.set(batch.run_id, run);
     } catch (error) {
       log.warn({ reason: errorText(error), subject: message.subject }, "unreadable event batch dropped");

@@ -4,6 +4,7 @@ import { isObject } from "@mesh/kernel";
 import type { NodeEvent } from "@mesh/proto";
 
 import { isTerminal, type OnLost, RUN_EVENT, type RunFailure, type RunState } from "./run-state.ts";
+import { storableUsage, storableValue } from "./storable.ts";
 
 /** Events of one run in one delivery, in order of arrival. */
 export interface IncomingRun {
@@ -140,14 +141,14 @@ function parseEnd(body: string): { state: RunState; result: RunResult } {
           ? undefined
           : { code: textOf(error["code"], "unknown"), message: textOf(error["message"], "no message") },
       output: textOf(parsed["output"], ""),
-      usage: isObject(parsed["usage"]) ? parsed["usage"] : undefined,
+      usage: isObject(parsed["usage"]) ? storableUsage(parsed["usage"]) : undefined,
     },
   };
 }
 
 function parseObject(body: string): Record<string, unknown> {
   try {
-    const parsed: unknown = JSON.parse(body);
+    const parsed: unknown = JSON.parse(body, storableValue);
     return isObject(parsed) ? parsed : {};
   } catch {
     return {};

@@ -179,7 +179,8 @@ export async function dropOldDeltas(sql: Sql, ageMs: number): Promise<number> {
 /** Forgets what is only kept for a while. */
 export async function dropExpired(sql: Sql): Promise<void> {
   await forgetIdempotency(sql, IDEMPOTENCY_MS);
-  await sql`DELETE FROM join_tokens WHERE expires_at < now() - interval '1 hour' OR uses_left <= 0`;
+  // A used one stays until then, so that who tries it again is told that it was used.
+  await sql`DELETE FROM join_tokens WHERE expires_at < now() - interval '1 hour'`;
 }
 
 async function release(tx: Tx, rows: readonly ReleasedRow[], why: (row: ReleasedRow) => string): Promise<void> {

@@ -21,7 +21,7 @@ import { decodeWorkItem } from "./work-item.ts";
 /** What an executor needs. */
 export interface ExecutorDeps extends Omit<SessionDeps, "journal" | "runners" | "over"> {
   readonly journal: Journal;
-  readonly runners: RunnerPool;
+  readonly runners: Pick<RunnerPool, "run" | "warm" | "stop">;
   /** Called when runs, slots or draining changed. */
   readonly changed: () => void;
 }

@@ -21,8 +21,7 @@ export interface HeartbeatsDeps {
   readonly log: AgentLog;
   readonly start: () => Omit<HeartbeatStart, "turnedAt">;
   readonly state: () => HeartbeatState;
-  /** `ageMs` is how long ago the heartbeat was sent. */
-  readonly answered: (answer: HeartbeatAnswer, ageMs: number) => void;
+  readonly answered: (answer: HeartbeatAnswer) => void;
   /** This JWT was refused. */
   readonly refused: (jwt: string) => void;
 }
@@ -118,7 +117,7 @@ export class Heartbeats {
       case "answer":
         if (this.#missed > 2) this.#deps.log.info({ missed: this.#missed }, "heartbeats are answered again");
         this.#missed = 0;
-        this.#deps.answered(message.answer, processMs() - message.sentAtMs);
+        this.#deps.answered(message.answer);
         return;
       case "missed":
         this.#missed += 1;

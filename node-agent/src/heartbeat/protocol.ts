@@ -31,8 +31,7 @@ export type ToHeartbeat =
 
 /** Heartbeat thread to main thread. */
 export type FromHeartbeat =
-  /** `sentAtMs` on the process's monotonic clock. */
-  | { readonly kind: "answer"; readonly answer: HeartbeatAnswer; readonly sentAtMs: number }
+  | { readonly kind: "answer"; readonly answer: HeartbeatAnswer }
   | { readonly kind: "missed"; readonly reason: string }
   /** This JWT was refused; a new one is needed. */
   | { readonly kind: "refused"; readonly jwt: string };

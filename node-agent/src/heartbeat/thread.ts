@@ -55,13 +55,12 @@ function heartbeat(goodbye: boolean): Heartbeat {
 }
 
 async function beat(to: Bus, options: { readonly goodbye: boolean; readonly timeoutMs: number }): Promise<void> {
-  const sentAtMs = processMs();
   const data = Heartbeat.encode(heartbeat(options.goodbye)).finish();
   try {
     const { timeoutMs } = options;
     const answer = HeartbeatAnswer.decode(await to.request(subjects.heartbeat(start.digest), data, { timeoutMs }));
     if (answer.interval_ms > 0) intervalMs = answer.interval_ms;
-    post({ kind: "answer", answer, sentAtMs });
+    post({ kind: "answer", answer });
   } catch (error) {
     post({ kind: "missed", reason: errorText(error) });
   }

@@ -89,8 +89,14 @@ function send(
   return new Promise((resolve, reject) => {
     const options: RequestOptions = {
       method: "POST",
-      headers: { "content-type": "application/json", accept: "application/json", "content-length": payload.length },
-      agent: false,
+      headers: {
+        "content-type": "application/json",
+        accept: "application/json",
+        "content-length": payload.length,
+        connection: "close",
+      },
+      // Node ignores `createConnection` when there is an agent.
+      ...(extra.createConnection === undefined && { agent: false }),
       ...extra,
     };
     const request: ClientRequest = url.protocol === "https:" ? httpsRequest(url, options) : httpRequest(url, options);

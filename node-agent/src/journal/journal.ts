@@ -11,7 +11,7 @@
 
 import { mkdir } from "node:fs/promises";
 
-import { type Clock, MeshError } from "@mesh/kernel";
+import { type Clock, errorText, MeshError } from "@mesh/kernel";
 import { NodeEvent, WorkItem } from "@mesh/proto";
 
 import type { AgentLog } from "../log.ts";
@@ -88,7 +88,10 @@ export class Journal {
     let journal: Journal | undefined;
     const preamble = (): readonly JournalRecord[] => [{ kind: "tombstones", runs: found.tombstones.list() }];
     const rolled = (): void => {
-      if (journal !== undefined) void journal.#compact();
+      // Harmless when it fails: the file stays.
+      journal?.compact().catch((error: unknown) => {
+        deps.log.warn({ reason: errorText(error) }, "journal not compacted");
+      });
     };
     const writer = await LogWriter.open({ ...deps, segmentBytes: limits.segmentBytes, preamble, rolled }, segments);
     journal = new Journal(deps.clock, limits, found, writer);
@@ -196,6 +199,17 @@ export class Journal {
     return events;
   }
 
+  /** Frees the oldest file: what a long run still needs of it is written again at the end. */
+  async compact(): Promise<void> {
+    const oldest = this.#writer.oldest;
+    if (oldest === undefined || !oldest.isMostlyDead) return;
+    for (const key of oldest.liveRuns) {
+      const run = this.#runs.get(key);
+      if (run !== undefined) await this.#moveRun(run, oldest);
+    }
+    await this.#writer.reclaim();
+  }
+
   /** Writes what is pending and closes the files. */
   async close(): Promise<void> {
     await this.#writer.close();
@@ -270,17 +284,6 @@ export class Journal {
     if (this.#writer.totalBytes > this.#limits.totalBytes) {
       throw full("the device's journal is full; it empties when the coordinator can be reached");
     }
-  }
-
-  // A long run pins old segments by a few records; they are written again at the end so that the file can go.
-  async #compact(): Promise<void> {
-    const oldest = this.#writer.oldest;
-    if (oldest === undefined || !oldest.isMostlyDead) return;
-    for (const key of oldest.liveRuns) {
-      const run = this.#runs.get(key);
-      if (run !== undefined) await this.#moveRun(run, oldest);
-    }
-    await this.#writer.reclaim();
   }
 
   async #moveRun(run: RunLog, from: Segment): Promise<void> {

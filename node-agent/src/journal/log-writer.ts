@@ -91,9 +91,11 @@ export class LogWriter {
 
   /** Deletes old segments that nobody needs. */
   async reclaim(): Promise<void> {
-    this.#reclaiming ??= this.#removeDead().finally(() => {
-      this.#reclaiming = undefined;
-    });
+    this.#reclaiming ??= this.#removeDead()
+      .catch((error: unknown) => this.#deps.log.warn({ reason: errorText(error) }, "old journal file not deleted"))
+      .finally(() => {
+        this.#reclaiming = undefined;
+      });
     await this.#reclaiming;
   }
 

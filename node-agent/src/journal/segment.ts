@@ -4,6 +4,8 @@ import { constants } from "node:fs";
 import { type FileHandle, open, readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 
+import { MeshError } from "@mesh/kernel";
+
 import { syncDirectory } from "../join/durable-file.ts";
 import { decodeRecords, type PlacedRecord } from "./record.ts";
 
@@ -102,7 +104,15 @@ export class Segment {
   /** Reads all whole frames; what lies behind the last of them is cut off. Returns how many bytes that were. */
   async readAll(): Promise<{ readonly records: readonly PlacedRecord[]; readonly tornBytes: number }> {
     const bytes = await readFile(this.path);
-    const isOurs = bytes.subarray(0, MAGIC.length).equals(MAGIC);
+    const magic = bytes.subarray(0, MAGIC.length);
+    const isOurs = magic.equals(MAGIC);
+    // A crash at its creation leaves a short or empty beginning; anything else was written by somebody else.
+    if (!isOurs && magic.length === MAGIC.length && magic.some((byte) => byte !== 0)) {
+      throw new MeshError(
+        "failed_precondition",
+        `${this.path} was not written by this version; update yao on this device, or move the file away`,
+      );
+    }
     const { records, validBytes } = isOurs ? decodeRecords(bytes, MAGIC.length) : { records: [], validBytes: 0 };
     const tornBytes = bytes.length - validBytes;
     if (tornBytes > 0) {

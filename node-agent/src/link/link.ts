@@ -65,13 +65,13 @@ export class Link implements Service {
       const { jwt } = this.#deps.record();
       try {
         const bus = await this.#connect();
+        backoff.succeeded();
         this.#bus = bus;
         await this.#live(bus, signal);
         if (bus.status.kind === "closed" && !signal.aborted) this.#deps.refused(jwt);
         this.#bus = undefined;
         this.#deps.flow(undefined);
         await bus.close();
-        backoff.succeeded();
       } catch (error) {
         if (MeshError.from(error).code === "unauthenticated") this.#deps.refused(jwt);
         this.#deps.log[backoff.failures > 2 ? "warn" : "info"]({ reason: errorText(error) }, "not connected");

@@ -3,7 +3,7 @@
  * forked it, and ends when that agent does.
  */
 
-import { systemClock } from "@mesh/kernel";
+import { errorText, systemClock } from "@mesh/kernel";
 import { createChatRegistry } from "@mesh/llm";
 
 import { AppCache } from "./app-cache.ts";
@@ -42,6 +42,7 @@ async function execute(job: RunJob, signal: AbortSignal): Promise<RunEnd> {
       send({ kind: "message", runId, epoch, message });
     return await runJob(job, app, { clock: systemClock, chat, emit }, signal);
   } catch (error) {
+    process.stderr.write(`${runId}: ${errorText(error)}\n`);
     return endOf(error, signal);
   }
 }

@@ -34,8 +34,15 @@ export async function runJob(
 
 /** What a failure means for the run. */
 export function endOf(thrown: unknown, signal: AbortSignal): RunEnd {
-  const error = MeshError.from(thrown);
   if (signal.aborted) return { state: "cancelled" };
+  const error = MeshError.from(thrown);
+  // The text of an unexpected error is for the log of this device.
+  if (error.code === "internal" && !(thrown instanceof MeshError)) {
+    return {
+      state: "failed",
+      error: { code: "internal", message: "the run failed inside the runner; see the device's log" },
+    };
+  }
   return { state: "failed", error: { code: error.code, message: error.message } };
 }
 

@@ -3,7 +3,8 @@
  *
  * S1  Events of a run are sent in order; a batch that failed is sent again before anything behind it.
  * S2  The first event goes at once; while a batch is under way the next ones gather, up to `MAX_BATCH_BYTES`.
- * S3  Sent is not committed: what stays uncommitted for `QUIET_MS`, and everything after a reconnection, is sent again.
+ * S3  Sent is not committed: what stays uncommitted for `QUIET_MS` (longer each time), and everything after a reconnection,
+ *     is sent again.
  */
 
 import { type Bus, subjects } from "@mesh/bus";
@@ -37,6 +38,8 @@ interface Lane {
   isReading: boolean;
   committedN: number;
   progressAtMs: number;
+  /** Patience before the next repetition. */
+  quietMs: number;
   cancelRetry: CancelTimer | undefined;
   readonly backoff: Backoff;
 }
@@ -44,6 +47,7 @@ interface Lane {
 const MAX_BATCH_BYTES = 256 * 1024;
 const MAX_IN_FLIGHT = 4;
 const QUIET_MS = 10_000;
+const MAX_QUIET_MS = 5 * 60_000;
 const CHECK_MS = 2_500;
 const PUBLISH_MS = 5_000;
 
@@ -108,6 +112,7 @@ export class Sender {
       isReading: false,
       committedN: run.committedN,
       progressAtMs: clock.monotonic(),
+      quietMs: QUIET_MS,
       cancelRetry: undefined,
       backoff: new Backoff(clock, { firstMs: 100, maxMs: 5_000, ...(random && { random }) }),
     };
@@ -191,8 +196,11 @@ export class Sender {
       if (run.committedN > lane.committedN || lane.sentN <= run.committedN) {
         lane.committedN = run.committedN;
         lane.progressAtMs = now;
-      } else if (now - lane.progressAtMs >= QUIET_MS && this.#bus?.status.kind === "connected") {
+        lane.quietMs = QUIET_MS;
+      } else if (now - lane.progressAtMs >= lane.quietMs && this.#bus?.status.kind === "connected") {
         lane.attempt += 1;
+        // A coordinator that is only slow must not drown in copies.
+        lane.quietMs = Math.min(lane.quietMs * 2, MAX_QUIET_MS);
         this.#restart(lane, run.committedN);
       }
     }

@@ -103,7 +103,10 @@ export class CoordinatorStub {
   }
 
   command(command: NonNullable<Command["command"]>): void {
-    this.#options.bus.publish(subjects.command(this.#options.digest), Command.encode({ command }).finish());
+    const { bus, digest } = this.#options;
+    const data = Command.encode({ command }).finish();
+    // An unreachable node misses a command, as over the wire.
+    bus.request(subjects.command(digest), data, { timeoutMs: 2_000 }).catch(() => undefined);
   }
 
   run(runId: string, epoch = 1): StubRun {

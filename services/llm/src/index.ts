@@ -2,6 +2,49 @@ export type { CallLimits } from "./call-guard.ts";
 export type { ChatEvent, ChatMessage, ChatRequest, Connector, StreamChat } from "./chat.ts";
 export { type ChatRegistry, type ChatRegistryOptions, createChatRegistry } from "./chat-registry.ts";
 export { createDemoChat, type DemoChatOptions } from "./demo-chat.ts";
+export {
+  addUsage,
+  API_PROTOCOLS,
+  type ApiProtocol,
+  type AssistantMessage,
+  type Content,
+  type ImageContent,
+  type InputContent,
+  type MalformedCall,
+  type Message,
+  NO_USAGE,
+  type StopReason,
+  type TextContent,
+  textContent,
+  textOf,
+  type ThinkingContent,
+  type ToolCallContent,
+  toolCallsOf,
+  type ToolResultMessage,
+  type Usage,
+  type UserMessage,
+} from "./message.ts";
 export { createOpenAiChat, type OpenAiChatOptions, streamOpenAiChat } from "./openai-chat.ts";
 export { buildOpenAiRequest, type OpenAiRequest } from "./openai-request.ts";
 export { type OpenAiStreamOptions, parseOpenAiStream } from "./openai-stream.ts";
+export {
+  type AnthropicCompat,
+  type CacheConfig,
+  type GoogleCompat,
+  type ModelConfig,
+  type ModelCost,
+  type OpenAiCompat,
+  ProviderRegistry,
+  type Rates,
+  type ResponseFormat,
+  type RetryConfig,
+  type StreamConfig,
+  type StreamEvent,
+  type StreamProvider,
+  type StreamSink,
+  type ThinkingLevel,
+  type Timeouts,
+  type ToolChoice,
+  type ToolDefinition,
+} from "./provider.ts";
+export { type ErrorClass, ProviderError, type ProviderErrorInit } from "./provider-error.ts";

@@ -6,8 +6,10 @@
  * R3  Messages, streams per connection and the age of connections are bounded.
  */
 
+import { fromBinary, toBinary } from "@bufbuild/protobuf";
+import { FileDescriptorProtoSchema, FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 import { logVerbosity, Server, ServerCredentials, type ServerOptions, setLogVerbosity } from "@grpc/grpc-js";
-import { loadFileDescriptorSetFromBuffer } from "@grpc/proto-loader";
+import type { PackageDefinition } from "@grpc/proto-loader";
 import { ReflectionService } from "@grpc/reflection";
 import { MeshError, type Service } from "@mesh/kernel";
 import { DESCRIPTOR_SET_BASE64 } from "@mesh/proto";
@@ -138,6 +140,10 @@ function serviceName(service: RpcService): string {
   return first?.path.split("/")[1] ?? "";
 }
 
-function descriptors(): ReturnType<typeof loadFileDescriptorSetFromBuffer> {
-  return loadFileDescriptorSetFromBuffer(Buffer.from(DESCRIPTOR_SET_BASE64, "base64"));
+// As they are: loaded and rebuilt by proto-loader, messages with maps would be taken for map entries by strict readers.
+function descriptors(): PackageDefinition {
+  const { file } = fromBinary(FileDescriptorSetSchema, Buffer.from(DESCRIPTOR_SET_BASE64, "base64"));
+  const fileDescriptorProtos = file.map((one) => Buffer.from(toBinary(FileDescriptorProtoSchema, one)));
+  // Reflection looks at the files of a definition and at nothing else.
+  return { contract: { format: "Protocol Buffer 3 EnumDescriptorProto", type: {}, fileDescriptorProtos } };
 }

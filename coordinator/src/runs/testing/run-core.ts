@@ -1,8 +1,8 @@
 /** The run core over a real database and a memory bus, with scripted nodes. For tests. */
 
-import { type Bus, type BusAdmin, subjects, workDurable, nodeDigest } from "@mesh/bus";
-import { memoryBus } from "@mesh/bus/testing";
-import { RunGroup, systemClock, systemIds, until } from "@mesh/kernel";
+import { type BusAdmin, nodeDigest, subjects, workDurable } from "@mesh/bus";
+import { type MemoryBus, memoryBus, type MemoryHub } from "@mesh/bus/testing";
+import { type Clock, RunGroup, systemClock, systemIds, until } from "@mesh/kernel";
 import { createLogger, silentLogger } from "@mesh/observability";
 import { EventBatch, Heartbeat, HeartbeatAnswer, type RunProgress, WorkItem } from "@mesh/proto";
 import { openStore, type Store } from "@mesh/store";
@@ -36,7 +36,9 @@ export interface ScriptedNode {
 /** Everything under test. */
 export interface RunCore extends AsyncDisposable {
   readonly store: Store;
-  readonly bus: Bus;
+  readonly hub: MemoryHub;
+  /** The coordinator's connection. */
+  readonly bus: MemoryBus;
   readonly admin: BusAdmin;
   readonly dispatcher: Dispatcher;
   readonly tail: EventTail;
@@ -52,8 +54,17 @@ export interface RunCore extends AsyncDisposable {
 /** Nothing demanded. */
 export const ANYWHERE: StoredRequirements = { node_id: "", node: "", labels: {}, os: "", arch: "", tools: [] };
 
+/** What a test may want different. */
+export interface RunCoreOptions {
+  readonly sweep?: boolean;
+  /** Of the sweeper. */
+  readonly clock?: Clock;
+  readonly graceMs?: number;
+  readonly endDrains?: () => Promise<void>;
+}
+
 /** Starts the core; dispose stops it. */
-export async function startRunCore(options: { readonly sweep?: boolean } = {}): Promise<RunCore> {
+export async function startRunCore(options: RunCoreOptions = {}): Promise<RunCore> {
   const database = await testDatabase();
   const store = openStore({ url: database.url });
   const hub = memoryBus();
@@ -99,15 +110,15 @@ export async function startRunCore(options: { readonly sweep?: boolean } = {}): 
         bus,
         admin: hub.admin,
         work,
-        clock: systemClock,
-        log: createLogger({ name: "test", level: "warn" }),
+        clock: options.clock ?? systemClock,
+        log: silentLogger,
         isLeader: () => true,
-        graceMs: 0,
+        graceMs: options.graceMs ?? 0,
         deltaRetentionMs: 0,
         committed,
         pokeQueue: poke,
         penalize: (id) => penalties.add(id),
-        endDrains: async () => undefined,
+        endDrains: options.endDrains ?? (async () => undefined),
       }),
     );
   }
@@ -116,6 +127,7 @@ export async function startRunCore(options: { readonly sweep?: boolean } = {}): 
 
   return {
     store,
+    hub,
     bus,
     admin: hub.admin,
     dispatcher,

@@ -1,0 +1,257 @@
+/**
+ * A run while it happens: its state, its events, and the only ways to change them.
+ *
+ * R1  Every message that enters the history goes through `append` and is told by a start and an end event.
+ * R2  A turn that was opened is closed on every path, except that a waiting run leaves it open for its next segment.
+ */
+
+import type { Clock } from "@mesh/kernel";
+import { type AssistantMessage, NO_USAGE, type ToolResultMessage, type UserMessage } from "@mesh/llm";
+
+import type { CompactionReport, EventSink, AgentEvent } from "./event.ts";
+import { ROOT_ANCESTRY } from "./delegation.ts";
+import { ExtensionChain } from "./extension-chain.ts";
+import { type Log, silentLog } from "./log.ts";
+import type { Checkpoint, LoopConfig } from "./loop-config.ts";
+import { LoopDetector } from "./loop-detector.ts";
+import { type AgentMessage, userMessage } from "./message.ts";
+import { costUsd } from "./price.ts";
+import { NO_COUNTERS, type PendingCall, type RunCounters, type RunState } from "./run-state.ts";
+import { addSpend, NO_STATS, type RunStats } from "./stats.ts";
+import { type Span, startSpan } from "./telemetry.ts";
+import { ContextTracker, messageTokens } from "./token.ts";
+import type { AgentTool } from "./tool.ts";
+import { callIds, uniqueId } from "./transcript.ts";
+
+/** What a run starts from. */
+export interface LiveRunInit {
+  readonly config: LoopConfig;
+  readonly sink: EventSink;
+  readonly signal: AbortSignal;
+  /** Extended in place. */
+  readonly history: AgentMessage[];
+  readonly prompts: readonly string[];
+  /** The saved run to continue. */
+  readonly saved?: RunState;
+}
+
+const DEFAULT_LOOP_THRESHOLD = 3;
+
+/** See the file comment. */
+export class LiveRun {
+  readonly config: LoopConfig;
+  readonly id: string;
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly history: AgentMessage[];
+  readonly produced: AgentMessage[];
+  readonly prompts: readonly string[];
+  readonly chain: ExtensionChain;
+  readonly detector: LoopDetector;
+  readonly tracker: ContextTracker = new ContextTracker();
+  readonly span: Span;
+  readonly isResumed: boolean;
+  inbox: AgentMessage[];
+  pending: PendingCall[];
+  nudge: string | undefined;
+  tools: readonly AgentTool[] = [];
+  counters: RunCounters;
+  stats: RunStats;
+  turn: number;
+  isTurnOpen: boolean;
+  /** A failure of `onCheckpoint`; the run must not go on without being saved. */
+  checkpointFailure: unknown;
+  readonly #sink: EventSink;
+  readonly #startedMs: number;
+  readonly #callIds: Set<string>;
+  #turnResults: ToolResultMessage[] = [];
+  #turnMessage: AgentMessage | undefined;
+
+  constructor(init: LiveRunInit) {
+    const { config, saved } = init;
+    this.config = config;
+    this.signal = init.signal;
+    this.clock = config.clock;
+    this.log = config.log ?? silentLog;
+    this.id = saved?.runId ?? config.runId ?? `run_${crypto.randomUUID().replaceAll("-", "")}`;
+    this.history = init.history;
+    this.isResumed = saved !== undefined;
+    this.prompts = saved?.prompts ?? init.prompts;
+    this.produced = (saved?.produced ?? []).flatMap((each) => (typeof each === "number" ? at(init.history, each) : [each]));
+    this.inbox = [...(saved?.inbox ?? [])];
+    this.pending = [...(saved?.pending ?? [])];
+    this.nudge = saved?.nudge;
+    this.counters = saved?.counters ?? NO_COUNTERS;
+    this.stats = saved?.stats ?? NO_STATS;
+    this.turn = saved?.turn ?? -1;
+    this.isTurnOpen = saved?.isTurnOpen ?? false;
+    this.detector = new LoopDetector(config.loopThreshold ?? DEFAULT_LOOP_THRESHOLD, saved?.detector);
+    this.#sink = init.sink;
+    this.#startedMs = this.clock.monotonic();
+    this.#callIds = callIds(init.history);
+    if (this.isTurnOpen) this.#restoreTurn();
+    this.span = startSpan(config.telemetry, "agent_loop", {
+      model: config.model.id,
+      run_id: this.id,
+      "gen_ai.operation.name": "invoke_agent",
+      "gen_ai.request.model": config.model.id,
+    });
+    this.chain = new ExtensionChain({ context: this.#context(), clock: this.clock, log: this.log });
+  }
+
+  #context(): ConstructorParameters<typeof ExtensionChain>[0]["context"] {
+    const { depth, parentRunId, callId } = this.config.ancestry ?? ROOT_ANCESTRY;
+    const { label } = this.config;
+    return {
+      runId: this.id,
+      ...(label === undefined ? {} : { label }),
+      prompts: this.prompts,
+      depth,
+      ...(parentRunId === undefined ? {} : { parentRunId }),
+      ...(callId === undefined ? {} : { delegatedBy: callId }),
+      isResumed: this.isResumed,
+      signal: this.signal,
+      stats: () => this.stats,
+    };
+  }
+
+  /** The open turn of a saved run: its response and the results it has so far. */
+  #restoreTurn(): void {
+    const start = this.history.findLastIndex((message) => message.role === "assistant");
+    this.#turnMessage = this.history[start];
+    this.#turnResults = this.history.slice(start + 1).filter((message) => message.role === "toolResult");
+  }
+
+  emit(event: AgentEvent): void {
+    const meta = { runId: this.id, seq: this.counters.seq, turn: Math.max(0, this.turn), atMs: this.clock.now() };
+    this.counters = { ...this.counters, seq: meta.seq + 1 };
+    this.chain.notify(event, meta);
+    try {
+      this.#sink(event, meta);
+    } catch (thrown) {
+      this.log("error", "event sink failed", { err: String(thrown), type: event.type });
+    }
+  }
+
+  /** Adds a finished message to the history. */
+  append(message: AgentMessage): void {
+    this.emit({ type: "messageStart", message });
+    this.record(message);
+  }
+
+  /** Adds a message whose start was told already. */
+  record(message: AgentMessage): void {
+    this.history.push(message);
+    this.produced.push(message);
+    this.counters = {
+      ...this.counters,
+      appendedTokens: this.counters.appendedTokens + messageTokens(message),
+    };
+    if (message.role === "toolResult") this.#turnResults.push(message);
+    else this.#turnMessage = message.role === "assistant" || this.#turnMessage?.role !== "assistant" ? message : this.#turnMessage;
+    this.emit({ type: "messageEnd", message });
+  }
+
+  /** A message of the user's role that the loop writes itself. */
+  say(text: string): UserMessage {
+    const message = userMessage(text, this.clock.now());
+    this.append(message);
+    return message;
+  }
+
+  /** Adds an answer of the model: unique call ids, usage, cost. */
+  recordAnswer(answer: AssistantMessage): AssistantMessage {
+    const message = this.#withUniqueIds(answer);
+    this.record(message);
+    const spend = { usage: { ...message.usage, totalTokens: 0 }, costUsd: costUsd(this.config.model.cost, message.usage) };
+    this.stats = { ...this.stats, ...addSpend(this.stats, spend), turns: this.stats.turns + 1 };
+    this.tracker.record(message.usage, this.history.length);
+    return message;
+  }
+
+  // Some servers repeat one id for several calls, or across turns; results are paired by id.
+  #withUniqueIds(message: AssistantMessage): AssistantMessage {
+    let isChanged = false;
+    const content = message.content.map((part) => {
+      if (part.type !== "toolCall") return part;
+      const id = uniqueId(part.id, this.#callIds);
+      if (id === part.id) return part;
+      isChanged = true;
+      return { ...part, id };
+    });
+    return isChanged ? { ...message, content } : message;
+  }
+
+  openTurn(): void {
+    if (this.isTurnOpen) return;
+    this.turn += 1;
+    this.isTurnOpen = true;
+    this.#turnResults = [];
+    this.#turnMessage = undefined;
+    this.emit({ type: "turnStart" });
+  }
+
+  closeTurn(): void {
+    if (!this.isTurnOpen) return;
+    this.isTurnOpen = false;
+    const message = this.#turnMessage ?? this.history.at(-1) ?? userMessage("", this.clock.now());
+    this.emit({ type: "turnEnd", message, toolResults: this.#turnResults });
+  }
+
+  /** Calls `afterTurn` with the usage of the turn's response. */
+  async afterTurn(): Promise<void> {
+    const usage = this.#turnMessage?.role === "assistant" ? this.#turnMessage.usage : NO_USAGE;
+    await this.config.afterTurn?.(this.history, usage);
+  }
+
+  /** Replaces the history after a compaction and tells it. */
+  compacted(history: readonly AgentMessage[], report: CompactionReport): void {
+    this.history.length = 0;
+    for (const message of history) this.history.push(message);
+    this.tracker.reset();
+    this.stats = { ...this.stats, compactions: this.stats.compactions + 1 };
+    this.emit({ type: "contextCompacted", ...report });
+  }
+
+  elapsedMs(): number {
+    return this.counters.elapsedMs + (this.clock.monotonic() - this.#startedMs);
+  }
+
+  /** Lets the run's owner save it; a failure ends the run at the next boundary. */
+  async checkpoint(reason: Checkpoint["reason"]): Promise<void> {
+    if (this.config.onCheckpoint === undefined) return;
+    try {
+      await this.config.onCheckpoint({ reason, state: () => this.state(reason) });
+    } catch (thrown) {
+      this.checkpointFailure ??= thrown;
+      this.log("error", "run could not be saved", { runId: this.id, err: String(thrown) });
+    }
+  }
+
+  /** The run as data. */
+  state(reason: Checkpoint["reason"]): RunState {
+    const indexes = new Map(this.history.map((message, index) => [message, index]));
+    return {
+      version: 1,
+      runId: this.id,
+      status: reason === "waiting" ? "waiting" : reason === "end" ? "ended" : "running",
+      history: [...this.history],
+      produced: this.produced.map((message) => indexes.get(message) ?? message),
+      prompts: this.prompts,
+      turn: this.turn,
+      isTurnOpen: this.isTurnOpen,
+      inbox: [...this.inbox],
+      pending: [...this.pending],
+      ...(this.nudge === undefined ? {} : { nudge: this.nudge }),
+      counters: { ...this.counters, elapsedMs: this.elapsedMs() },
+      detector: this.detector.state(),
+      stats: this.stats,
+    };
+  }
+}
+
+function at(history: readonly AgentMessage[], index: number): AgentMessage[] {
+  const message = history[index];
+  return message === undefined ? [] : [message];
+}

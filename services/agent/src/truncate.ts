@@ -1,0 +1,154 @@
+/**
+ * Cuts long tool output when it enters a history: head, a marker, tail.
+ *
+ * C1  The result has exactly `maxLines` lines, marker included, and at most `maxBytes`; cutting it again changes nothing.
+ * C2  With a stash, the marker names the key the full text is kept under; a text that cannot be kept gets a plain marker.
+ * C3  Events keep the full text; only the history is cut, and only here, never again by a later compaction.
+ */
+
+import type { InputContent } from "@mesh/llm";
+
+import { fingerprint } from "./loop-detector.ts";
+
+/** How much of a tool's text enters the history. */
+export interface OutputCap {
+  /** `Infinity` switches the line cap off. */
+  readonly maxLines: number;
+  /** UTF-8 bytes of one text part. */
+  readonly maxBytes: number;
+}
+
+/** The cap of a run that sets none. */
+export const DEFAULT_OUTPUT_CAP: OutputCap = { maxLines: 200, maxBytes: 200_000 };
+
+/** Keeps the full text of cut results; a shared state is one. */
+export interface OutputStash {
+  /** Resolves to whether the text is kept; may evict what was stashed before. */
+  put(key: string, text: string): Promise<boolean>;
+  remove(key: string): Promise<void>;
+  has(key: string): Promise<boolean>;
+}
+
+const MARKER_START = "[... ";
+const MARKER_END = " ...]";
+/** Below this there is no room for head, marker and tail. */
+const MIN_LINES_FOR_MARKER = 5;
+
+/** Where stashed output lives; everything else in a shared state belongs to its callers. */
+export const STASH_PREFIX = "tool-out-";
+
+/** The key of one cut text: stable for the same output, different for any other. */
+export function stashKey(callId: string, content: readonly InputContent[], index: number): string {
+  const texts = content.map((part) => (part.type === "text" ? part.text : "")).join("\n");
+  return `${STASH_PREFIX}${callId}-${fingerprint(texts)}-b${index}`;
+}
+
+/** A text cut to a cap; the same string when it fits. `key` is named in the marker. */
+export function capText(text: string, cap: OutputCap, key?: string): string {
+  const byLines = capLines(text, cap.maxLines, key);
+  return byteLength(byLines) <= cap.maxBytes ? byLines : capBytes(byLines, cap.maxBytes, key);
+}
+
+/** The content that enters the history, its long texts cut and, with a stash, kept in full. */
+export async function capContent(
+  content: readonly InputContent[],
+  cap: OutputCap,
+  stash: { readonly store: OutputStash; readonly callId: string } | undefined,
+): Promise<readonly InputContent[]> {
+  const cut = content.map((part) => part.type === "text" && capText(part.text, cap) !== part.text);
+  if (!cut.includes(true)) return content;
+  const keys = stash === undefined ? undefined : await keepAll(content, cut, stash);
+  return content.map((part, index) => {
+    if (part.type !== "text" || cut[index] !== true) return part;
+    return { ...part, text: capText(part.text, cap, keys?.get(index)) };
+  });
+}
+
+/** Stashes every cut text, or none: a marker must never name a key that is not there. */
+async function keepAll(
+  content: readonly InputContent[],
+  cut: readonly boolean[],
+  stash: { readonly store: OutputStash; readonly callId: string },
+): Promise<ReadonlyMap<number, string> | undefined> {
+  const keys = new Map<number, string>();
+  let kept = true;
+  try {
+    for (const [index, part] of content.entries()) {
+      if (part.type !== "text" || cut[index] !== true) continue;
+      const key = stashKey(stash.callId, content, index);
+      keys.set(index, key);
+      kept &&= await stash.store.put(key, part.text);
+    }
+    // Storing one part may have evicted its sibling.
+    for (const key of keys.values()) kept &&= await stash.store.has(key);
+  } catch {
+    kept = false;
+  }
+  if (kept) return keys;
+  for (const key of keys.values()) await stash.store.remove(key).catch(() => undefined);
+  return undefined;
+}
+
+function capLines(text: string, maxLines: number, key: string | undefined): string {
+  const lines = text.split("\n");
+  if (lines.length <= maxLines) return text;
+  if (maxLines < MIN_LINES_FOR_MARKER) return lines.slice(0, Math.max(0, maxLines)).join("\n");
+  const tail = Math.floor((maxLines - 1) / 2);
+  const head = maxLines - 1 - tail;
+  const dropped = lines.length - head - tail;
+  return [...lines.slice(0, head), marker(`${dropped} lines`, key), ...lines.slice(lines.length - tail)].join("\n");
+}
+
+function capBytes(text: string, maxBytes: number, key: string | undefined): string {
+  const total = byteLength(text);
+  const note = marker(`about ${total} bytes, too long`, key);
+  const room = maxBytes - byteLength(note) - 2;
+  if (room < 16) return sliceBytes(text, maxBytes);
+  const head = sliceBytes(text, Math.ceil(room / 2));
+  const tail = sliceBytesFromEnd(text, Math.floor(room / 2));
+  return `${head}\n${note}\n${tail}`;
+}
+
+function marker(what: string, key: string | undefined): string {
+  const where = key === undefined ? "" : `; the whole text is in shared_state under "${key}"`;
+  return `${MARKER_START}${what} left out${where}${MARKER_END}`;
+}
+
+/** UTF-8 length without encoding. */
+export function byteLength(text: string): number {
+  let bytes = 0;
+  for (let i = 0; i < text.length; i += 1) bytes += unitBytes(text.charCodeAt(i));
+  return bytes;
+}
+
+/** The longest prefix of at most `maxBytes` UTF-8 bytes that splits no character. */
+export function sliceBytes(text: string, maxBytes: number): string {
+  let bytes = 0;
+  let end = 0;
+  for (; end < text.length; end += 1) {
+    bytes += unitBytes(text.charCodeAt(end));
+    if (bytes > maxBytes) break;
+  }
+  return text.slice(0, isLowSurrogate(text.charCodeAt(end)) ? end - 1 : end);
+}
+
+function sliceBytesFromEnd(text: string, maxBytes: number): string {
+  let bytes = 0;
+  let start = text.length;
+  for (; start > 0; start -= 1) {
+    bytes += unitBytes(text.charCodeAt(start - 1));
+    if (bytes > maxBytes) break;
+  }
+  return text.slice(isLowSurrogate(text.charCodeAt(start)) ? start + 1 : start);
+}
+
+function unitBytes(unit: number): number {
+  if (unit < 0x80) return 1;
+  if (unit < 0x800) return 2;
+  // Each half of a surrogate pair stands for two of the character's four bytes.
+  return unit >= 0xd800 && unit <= 0xdfff ? 2 : 3;
+}
+
+function isLowSurrogate(unit: number): boolean {
+  return unit >= 0xdc00 && unit <= 0xdfff;
+}

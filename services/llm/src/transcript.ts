@@ -1,0 +1,78 @@
+/**
+ * A history as every provider accepts it: pure, and the identity for a history that is already sound.
+ *
+ * T1  Each tool call is answered once, directly after the message that made it, in the order of the calls.
+ * T2  A call without a result gets one that says so; a result without a call is dropped.
+ * T3  Ids of calls are unique: a later call that reuses one is renamed together with its result.
+ * T4  A message that would be empty on the wire is left out.
+ */
+
+import type { AssistantMessage, Message, ToolResultMessage, UserMessage } from "./message.ts";
+
+/** What the model reads where a result was lost. */
+export const MISSING_RESULT = "No result was recorded for this call: it was interrupted or never ran.";
+
+/** Makes a history sound; see the file comment. */
+export function soundTranscript(messages: readonly Message[]): readonly Message[] {
+  const usedIds = new Set<string>();
+  const sound: Message[] = [];
+  for (let at = 0; at < messages.length; at += 1) {
+    const message = messages[at];
+    if (message === undefined || message.role === "toolResult") continue;
+    if (message.role === "user") {
+      if (message.content.length > 0) sound.push(message);
+      continue;
+    }
+    if (message.content.length === 0) continue;
+    const until = endOfTurn(messages, at + 1);
+    sound.push(...turn(message, messages.slice(at + 1, until), usedIds));
+    at = until - 1;
+  }
+  return sound;
+}
+
+function endOfTurn(messages: readonly Message[], from: number): number {
+  for (let at = from; at < messages.length; at += 1) {
+    if (messages[at]?.role === "assistant") return at;
+  }
+  return messages.length;
+}
+
+function turn(assistant: AssistantMessage, after: readonly Message[], usedIds: Set<string>): readonly Message[] {
+  const results: ToolResultMessage[] = [];
+  const unclaimed = after.filter((message) => message.role === "toolResult");
+  let isRenamed = false;
+  const content = assistant.content.map((part) => {
+    if (part.type !== "toolCall") return part;
+    const id = uniqueId(part.id, usedIds);
+    usedIds.add(id);
+    const found = unclaimed.findIndex((result) => result.toolCallId === part.id);
+    const [result] = found < 0 ? [] : unclaimed.splice(found, 1);
+    results.push(result === undefined ? missing(id, part.name, assistant.timestamp) : renamed(result, id));
+    isRenamed ||= id !== part.id;
+    return id === part.id ? part : { ...part, id };
+  });
+  const users = after.filter((message): message is UserMessage => message.role === "user" && message.content.length > 0);
+  return [isRenamed ? { ...assistant, content } : assistant, ...results, ...users];
+}
+
+function uniqueId(id: string, usedIds: ReadonlySet<string>): string {
+  let unique = id;
+  for (let n = 2; usedIds.has(unique); n += 1) unique = `${id}_${n}`;
+  return unique;
+}
+
+function renamed(result: ToolResultMessage, id: string): ToolResultMessage {
+  return result.toolCallId === id ? result : { ...result, toolCallId: id };
+}
+
+function missing(toolCallId: string, toolName: string, timestamp: number): ToolResultMessage {
+  return {
+    role: "toolResult",
+    toolCallId,
+    toolName,
+    content: [{ type: "text", text: MISSING_RESULT }],
+    isError: true,
+    timestamp,
+  };
+}
