@@ -29,7 +29,7 @@ import type { Readiness } from "./gateway/health.ts";
 import type { Api } from "./gateway/operation.ts";
 import { loadMasterKey } from "./master-key.ts";
 import { OFFLINE_AFTER_MS } from "./membership/candidate-store.ts";
-import { takeOverdueDrains } from "./membership/drain-store.ts";
+import { overdueDrains } from "./membership/drain-store.ts";
 import type { EnrolmentDeps } from "./membership/enrolment.ts";
 import { createHeartbeats } from "./membership/heartbeats.ts";
 import { createNodeApi, tellDraining } from "./membership/node-api.ts";
@@ -231,7 +231,7 @@ function createRunServices(core: Core): Service[] {
     pokeQueue,
     penalize: (nodeId) => core.penalties.add(nodeId),
     endDrains: async () => {
-      for (const digest of await takeOverdueDrains(store.sql)) tellDraining(bus, digest, true, true);
+      for (const digest of await overdueDrains(store.sql)) tellDraining(bus, digest, true, true);
     },
   });
   return [ingest, sweeper];

@@ -13,9 +13,9 @@ import { sequentialIds } from "@mesh/kernel/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 
 import { loadOrCreateKey } from "./join/node-key.ts";
+import { SMALL_HEAP_FLAGS } from "./heap-flags.ts";
 import { writeNodeFile } from "./join/node-file.ts";
 import { programOf } from "./program.ts";
-import { SMALL_HEAP_FLAGS } from "./small-heap.ts";
 import { CoordinatorStub } from "./testing/coordinator-stub.ts";
 
 const ids = sequentialIds();

@@ -12,7 +12,7 @@ import {
   type RunProgress,
   SecretsAnswer,
   SecretsRequest,
-} from "@mesh/proto";
+} from "@mesh/proto/wire";
 
 import { BundleCache } from "./bundle/bundle-cache.ts";
 import { allowedEnv } from "./executor/allowed-env.ts";
@@ -25,6 +25,7 @@ import type { NodeKey } from "./join/node-key.ts";
 import { Journal } from "./journal/journal.ts";
 import type { RunLog } from "./journal/run-log.ts";
 import { applyLease, type CommandTargets, executeCommand } from "./link/command.ts";
+import { Certainty } from "./link/certainty.ts";
 import { CredentialKeeper, NodeRemovedError } from "./link/credential-keeper.ts";
 import { type Connect, Link, serversOf } from "./link/link.ts";
 import type { AgentLog } from "./log.ts";
@@ -84,7 +85,8 @@ export async function createContext(input: ContextInput): Promise<Context> {
   const bootId = randomUUID();
   const slots = input.slots ?? record.slots;
   const journal = await Journal.open({ dir: journalPath(dataDir), clock, log });
-  const executor = createExecutor(input, { journal, later, slots });
+  const certainty = new Certainty(clock);
+  const executor = createExecutor(input, { journal, later, slots, certainty });
   const sender = new Sender({ journal, clock, log, digest: record.digest });
   const renewed = (next: NodeRecord): void => later.parts?.heartbeats.renewed(next.jwt);
   const keeper = new CredentialKeeper(record, { dataDir, key, clock, log, renewed });
@@ -98,7 +100,7 @@ export async function createContext(input: ContextInput): Promise<Context> {
     for (const lease of policy.runs) applyLease(targets, lease);
     return true;
   };
-  const node = { bootId, slots, journal, executor, keeper, obey };
+  const node = { bootId, slots, journal, executor, keeper, obey, certainty };
   const heartbeats = createHeartbeats(input, node);
   const link = createLink(input, { ...node, sender, targets });
   later.parts = { journal, executor, sender, heartbeats, link, keeper };
@@ -108,12 +110,13 @@ export async function createContext(input: ContextInput): Promise<Context> {
 interface NodeParts extends Pick<Context, "journal" | "executor" | "keeper"> {
   readonly bootId: string;
   readonly slots: number;
+  readonly certainty: Certainty;
   readonly obey: (policy: Policy) => boolean;
 }
 
 function createExecutor(
   input: ContextInput,
-  parts: { readonly journal: Journal; readonly later: Later; readonly slots: number },
+  parts: Pick<NodeParts, "journal" | "slots" | "certainty"> & { readonly later: Later },
 ): Executor {
   const { clock, log, env, allowEnv, dataDir } = input;
   const ask = async (method: string, data: Uint8Array, signal: AbortSignal): Promise<Uint8Array> => {
@@ -139,6 +142,7 @@ function createExecutor(
       env: allowedEnv(env, allowEnv),
       bundlePath: (digest, signal) => bundles.path(digest, signal),
       secrets,
+      isCertain: () => parts.certainty.isCertain,
       changed: () => parts.later.parts?.heartbeats.changed(),
     },
     parts.slots === 0 ? FIRST_SLOTS : parts.slots,
@@ -167,7 +171,10 @@ function createHeartbeats(input: ContextInput, node: NodeParts): Heartbeats {
       runs: progressOf(journal),
       journal_unacked_bytes: journal.unackedBytes,
     }),
-    answered: (answer) => void node.obey(answer),
+    answered: (answer) => {
+      node.certainty.answered();
+      node.obey(answer);
+    },
     refused: (jwt) => keeper.refused(jwt),
   });
 }
@@ -193,6 +200,7 @@ function createLink(
       slots: node.slots,
     }),
     greeted: (answer) => {
+      node.certainty.connected();
       if (node.obey(answer)) input.greeted(answer);
     },
     command: (data) => executeCommand(node.targets, data),

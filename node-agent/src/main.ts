@@ -1,7 +1,7 @@
 /** Entry of the node agent: the functions the `yao` command calls, and the process itself. */
 
 // First, so that the heap is small before anything fills it.
-import { SMALL_HEAP_FLAGS } from "./small-heap.ts";
+import "./small-heap.ts";
 
 import { realpathSync } from "node:fs";
 
@@ -10,6 +10,7 @@ import { createLogger } from "@mesh/observability";
 
 import { type AgentExit, type NodeAgentOptions, runAgent } from "./agent.ts";
 import { processClock, processEnv, readConfig } from "./config.ts";
+import { SMALL_HEAP_FLAGS } from "./heap-flags.ts";
 import { type InstalledUnit, writeUnit } from "./install/install.ts";
 import { joinDevice, type JoinOptions, type JoinResult } from "./join/join.ts";
 

@@ -10,6 +10,7 @@ import { join, resolve } from "node:path";
 import { bundleApp, readAppDirectory } from "@mesh/assistants";
 import { createTrust, findNatsServer, type NatsServer, type NatsTrust, startNatsServer } from "@mesh/bus";
 import { systemClock, until } from "@mesh/kernel";
+import { SMALL_HEAP_FLAGS } from "@mesh/node-agent/heap-flags";
 import { joinNode } from "@mesh/node-agent";
 import { silentLogger } from "@mesh/observability";
 import { type EmbeddedPostgres, startEmbeddedPostgres } from "@mesh/store";
@@ -194,6 +195,7 @@ export class TestMesh implements AsyncDisposable {
       process: new ManagedProcess({
         name: `node ${wish.name}`,
         entry: join(ROOT, "node-agent/dist/main.js"),
+        execArgv: [...SMALL_HEAP_FLAGS, "--enable-source-maps"],
         env: { YAO_NODE_DATA: dataDir, YAO_NODE_LOG_LEVEL: "warn", ...this.#options.nodeEnv, ...wish.env },
       }),
     };

@@ -2,10 +2,11 @@
 
 import type { Sql } from "@mesh/store";
 
-/** Nodes that must hand their work back now; each is named once. */
-export async function takeOverdueDrains(sql: Sql): Promise<readonly string[]> {
+/** Nodes past their deadline that still hold work: they must hand it back now. Named until they have, since a command may be lost. */
+export async function overdueDrains(sql: Sql): Promise<readonly string[]> {
   const rows = await sql<{ digest: string }[]>`
-    UPDATE nodes SET drain_deadline_at = NULL
-    WHERE draining AND drain_deadline_at <= now() AND removed_at IS NULL RETURNING digest`;
+    SELECT digest FROM nodes n
+    WHERE draining AND drain_deadline_at <= now() AND removed_at IS NULL AND EXISTS (
+      SELECT 1 FROM runs r WHERE r.node_id = n.id AND r.state IN ('placed', 'accepted', 'running', 'waiting'))`;
   return rows.map((row) => row.digest);
 }

@@ -106,7 +106,7 @@ export async function renew(sql: Sql, held: readonly HeldRun[]): Promise<readonl
         JOIN unnest(${runIds}::text[], ${held.map((run) => run.nodeId)}::text[], ${held.map((run) => run.epoch)}::int[])
           AS h (id, node_id, epoch) ON o.id = h.id AND o.node_id = h.node_id AND o.lease_epoch = h.epoch
         WHERE o.state IN ('accepted', 'running', 'waiting', 'placed')
-          AND (o.lease_until < now() + ${LEASE_MS * 0.8} * interval '1 ms' OR o.hold_until IS NOT NULL)
+          AND (o.state = 'placed' OR o.hold_until IS NOT NULL OR o.lease_until < now() + ${LEASE_MS * 0.8} * interval '1 ms')
         ORDER BY o.id FOR UPDATE OF o
       ) old
       WHERE r.id = old.id RETURNING r.id, old.hold_until IS NOT NULL AS back`.then((rows) =>

@@ -3,7 +3,7 @@
 import type { Tx } from "@mesh/store";
 
 import type { FoldRow, RunChange } from "./run-fold.ts";
-import { appendToLogs } from "./run-log.ts";
+import { appendToLogs, freshQueueUntil } from "./run-log.ts";
 import { isTerminal, RUN_EVENT } from "./run-state.ts";
 
 /** A locked run. */
@@ -12,13 +12,13 @@ export type IngestRow = FoldRow;
 /** Locks the runs of a delivery, in id order so that replicas cannot deadlock. Runs without a node are left out. */
 export async function lockRuns(tx: Tx, runIds: readonly string[]): Promise<readonly IngestRow[]> {
   return tx<IngestRow[]>`
-    SELECT r.id, r.state, r.lease_epoch, r.committed_n, n.digest AS node, r.on_lost,
+    SELECT r.id, r.state, r.lease_epoch, r.committed_n, n.digest AS node, r.on_lost, r.attempt,
       r.cancel_requested_at IS NOT NULL AS cancel_requested
     FROM runs r JOIN nodes n ON n.id = r.node_id
     WHERE r.id = ANY (${[...runIds]}) ORDER BY r.id FOR UPDATE OF r`;
 }
 
-/** Stores events and the state they stand for. */
+/** Stores events and the state they stand for. A held run stays held: only a heartbeat shows that its device can be reached. */
 export async function appendNodeEvents(tx: Tx, changes: readonly RunChange[]): Promise<void> {
   const grown = changes.filter((change) => change.events.length > 0);
   if (grown.length === 0) return;
@@ -50,9 +50,12 @@ async function updateRuns(tx: Tx, grown: readonly RunChange[]): Promise<Map<stri
   const rows = await tx<{ id: string; last_seq: number }[]>`
     UPDATE runs r SET
       last_seq = r.last_seq + c.events, committed_n = c.committed_n, state = c.state,
-      reason = CASE WHEN c.requeued = 1 THEN 'starting again: the device handed it back' ELSE '' END,
-      hold_until = NULL,
-      started_at = CASE WHEN c.started = 1 THEN coalesce(r.started_at, clock_timestamp()) ELSE r.started_at END,
+      reason = CASE WHEN c.requeued = 1 THEN 'starting again: the device handed it back'
+        WHEN c.ended = 0 AND r.hold_until IS NOT NULL THEN r.reason ELSE '' END,
+      hold_until = CASE WHEN 1 IN (c.ended, c.requeued) THEN NULL ELSE r.hold_until END,
+      queue_until = CASE WHEN c.requeued = 1 THEN ${freshQueueUntil(tx)} ELSE r.queue_until END,
+      started_at = CASE WHEN c.requeued = 1 THEN NULL WHEN c.started = 1 THEN coalesce(r.started_at, clock_timestamp())
+        ELSE r.started_at END,
       finished_at = CASE WHEN c.ended = 1 THEN clock_timestamp() ELSE NULL END,
       lease_until = CASE WHEN 1 IN (c.ended, c.requeued) THEN NULL ELSE r.lease_until END,
       node_id = CASE WHEN c.requeued = 1 THEN NULL ELSE r.node_id END,

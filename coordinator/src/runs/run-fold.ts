@@ -3,7 +3,7 @@
 import { isObject } from "@mesh/kernel";
 import type { NodeEvent } from "@mesh/proto";
 
-import { isTerminal, type OnLost, RUN_EVENT, type RunFailure, type RunState } from "./run-state.ts";
+import { isTerminal, MAX_ATTEMPTS, type OnLost, RUN_EVENT, type RunFailure, type RunState } from "./run-state.ts";
 import { storableUsage, storableValue } from "./storable.ts";
 
 /** Events of one run in one delivery, in order of arrival. */
@@ -20,6 +20,7 @@ export interface FoldRow {
   /** Digest of the node that holds the lease. */
   readonly node: string;
   readonly on_lost: OnLost;
+  readonly attempt: number;
   readonly cancel_requested: boolean;
 }
 
@@ -123,9 +124,9 @@ function nextInSequence(row: FoldRow, incoming: IncomingRun): { taken: NodeEvent
 }
 
 function replaceReason(row: FoldRow, error: RunFailure | undefined): string | undefined {
-  if (row.on_lost !== "replace" || row.cancel_requested || error === undefined || !REPLACEABLE.has(error.code))
-    return undefined;
-  return error.message;
+  if (row.on_lost !== "replace" || row.cancel_requested || error === undefined) return undefined;
+  // A run that brings down whatever it runs on must not go round the fleet for ever.
+  return REPLACEABLE.has(error.code) && row.attempt < MAX_ATTEMPTS ? error.message : undefined;
 }
 
 /** Reads the body of a terminal event; whatever a node sends becomes one of the terminal states. */

@@ -6,7 +6,7 @@
  */
 
 import { MeshError } from "@mesh/kernel";
-import type { Tx } from "@mesh/store";
+import type { Sql, Tx } from "@mesh/store";
 
 /** One coordinator event to append to a run that this transaction has locked or just changed. */
 export interface LogEntry {
@@ -40,4 +40,9 @@ export async function appendToLogs(tx: Tx, entries: readonly LogEntry[]): Promis
       ${numbered.map((e) => e.runId)}::text[], ${numbered.map((e) => e.seq)}::int[], ${numbered.map((e) => e.epoch)}::int[],
       ${numbered.map((e) => e.kind)}::text[], ${numbered.map((e) => JSON.stringify(e.body))}::text[]
     ) AS e (run_id, seq, epoch, kind, body)`;
+}
+
+/** For runs `r` that go back to the queue: they may wait there as long as they might at first, at most a day. */
+export function freshQueueUntil(sql: Sql | Tx): ReturnType<Sql> {
+  return sql`greatest(r.queue_until, now() + least(r.queue_until - r.created_at, interval '1 day'))`;
 }

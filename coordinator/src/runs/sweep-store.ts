@@ -5,8 +5,8 @@
 
 import { forgetIdempotency, type Sql, type Tx } from "@mesh/store";
 
-import { appendToLogs, type LogEntry } from "./run-log.ts";
-import { ACCEPT_MS, HOLD_MS, MAX_ATTEMPTS, RUN_EVENT } from "./run-state.ts";
+import { appendToLogs, freshQueueUntil, type LogEntry } from "./run-log.ts";
+import { ACCEPT_MS, HOLD_MS, LEASE_MS, MAX_ATTEMPTS, RUN_EVENT } from "./run-state.ts";
 import type { Assignment, Work } from "./work-publisher.ts";
 
 const BATCH = 200;
@@ -49,6 +49,12 @@ export async function finishRuns(
   return ids;
 }
 
+// A node that reported a placed run holds it: its lease was renewed, and only its events are late. Starting it again would
+// do its work twice.
+function isUnreported(sql: Sql | Tx): ReturnType<Sql> {
+  return sql`r.lease_until <= r.placed_at + ${LEASE_MS} * interval '1 ms'`;
+}
+
 /** Takes placed runs back that their node did not accept in time; gives up after several attempts. */
 export async function requeueUnaccepted(sql: Sql): Promise<readonly Released[]> {
   return sql.begin(async (tx) => {
@@ -56,7 +62,7 @@ export async function requeueUnaccepted(sql: Sql): Promise<readonly Released[]> 
       SELECT r.id, r.node_id AS old_node, n.digest, r.lease_epoch, n.name AS node_name, r.attempt,
         r.cancel_requested_at IS NOT NULL AS cancelled
       FROM runs r JOIN nodes n ON n.id = r.node_id
-      WHERE r.state = 'placed' AND r.placed_at < now() - ${ACCEPT_MS} * interval '1 ms'
+      WHERE r.state = 'placed' AND r.placed_at < now() - ${ACCEPT_MS} * interval '1 ms' AND ${isUnreported(tx)}
       ORDER BY r.id LIMIT ${BATCH} FOR UPDATE OF r SKIP LOCKED`;
     await finishRuns(
       tx,
@@ -94,13 +100,14 @@ export async function expireLeases(sql: Sql): Promise<{ released: readonly Relea
         r.cancel_requested_at IS NOT NULL AS cancelled, coalesce(r.hold_until < now(), false) AS held_out,
         coalesce(l.seen_at > now() - interval '15 s' AND NOT l.goodbye, false) AS alive
       FROM runs r JOIN nodes n ON n.id = r.node_id LEFT JOIN node_liveness l ON l.node_id = n.id
-      WHERE r.state IN ('accepted', 'running', 'waiting') AND r.lease_until < now()
+      WHERE r.state IN ('placed', 'accepted', 'running', 'waiting') AND r.lease_until < now()
+        AND NOT (r.state = 'placed' AND ${isUnreported(tx)})
         AND (r.hold_until IS NULL OR r.hold_until < now() OR r.cancel_requested_at IS NOT NULL
           OR (l.seen_at > now() - interval '15 s' AND NOT l.goodbye))
       ORDER BY r.id LIMIT ${BATCH} FOR UPDATE OF r SKIP LOCKED`;
     const of = (test: (row: (typeof rows)[number]) => boolean): (typeof rows)[number][] => rows.filter(test);
     const cancelled = of((row) => row.cancelled);
-    const replaced = of((row) => !row.cancelled && row.on_lost === "replace");
+    const replaced = of((row) => !row.cancelled && row.on_lost === "replace" && row.attempt < MAX_ATTEMPTS);
     const held = of((row) => !row.cancelled && row.on_lost === "hold" && !row.alive && !row.held_out);
     const lost = of((row) => !row.cancelled && !replaced.includes(row) && !held.includes(row));
     await finishRuns(
@@ -149,7 +156,8 @@ export async function unacceptedWork(sql: Sql, olderThanMs: number): Promise<rea
       r.bundle_digest AS "bundleDigest", r.input, r.options, r.metadata, r.timeout_ms AS "timeoutMs",
       r.created_by AS "createdBy", n.digest
     FROM runs r JOIN nodes n ON n.id = r.node_id
-    WHERE r.state = 'placed' AND r.placed_at < now() - ${olderThanMs} * interval '1 ms' ORDER BY r.id LIMIT ${BATCH}`;
+    WHERE r.state = 'placed' AND r.placed_at < now() - ${olderThanMs} * interval '1 ms' AND ${isUnreported(sql)}
+    ORDER BY r.id LIMIT ${BATCH}`;
   return rows.map((row) => ({ run: row, node: { digest: row.digest } }));
 }
 
@@ -162,20 +170,6 @@ export async function pendingCancels(sql: Sql): Promise<readonly Released[]> {
   return rows.map(toReleased);
 }
 
-/** Drops deltas of messages that have ended, in runs that ended before `ageMs`; their snapshots stay. Returns how many. */
-export async function dropOldDeltas(sql: Sql, ageMs: number): Promise<number> {
-  const rows = await sql`
-    DELETE FROM run_events e USING (
-      SELECT id FROM runs WHERE finished_at < now() - ${ageMs} * interval '1 ms' AND finished_at > now() - interval '30 days'
-        AND EXISTS (SELECT 1 FROM run_events d WHERE d.run_id = runs.id AND d.delta_of IS NOT NULL)
-      ORDER BY finished_at LIMIT 50
-    ) old
-    WHERE e.run_id = old.id AND e.delta_of IS NOT NULL AND EXISTS (
-      SELECT 1 FROM run_events m WHERE m.run_id = e.run_id AND m.seq > e.seq AND m.epoch = e.epoch AND m.kind = 'message'
-        AND m.body LIKE '%"message_end"%' AND m.body LIKE '%' || to_json(e.delta_of)::text || '%')`;
-  return rows.count;
-}
-
 /** Forgets what is only kept for a while. */
 export async function dropExpired(sql: Sql): Promise<void> {
   await forgetIdempotency(sql, IDEMPOTENCY_MS);
@@ -183,10 +177,16 @@ export async function dropExpired(sql: Sql): Promise<void> {
   await sql`DELETE FROM join_tokens WHERE expires_at < now() - interval '1 hour'`;
 }
 
-async function release(tx: Tx, rows: readonly ReleasedRow[], why: (row: ReleasedRow) => string): Promise<void> {
+/** Gives runs back to the queue; the caller's transaction holds their rows. */
+export async function release<Row extends { readonly id: string }>(
+  tx: Tx,
+  rows: readonly Row[],
+  why: (row: Row) => string,
+): Promise<void> {
   const ids = rows.map((row) => row.id);
   await tx`
-    UPDATE runs r SET state = 'queued', reason = w.why, node_id = NULL, lease_until = NULL, hold_until = NULL, committed_n = 0
+    UPDATE runs r SET state = 'queued', reason = w.why, node_id = NULL, lease_until = NULL, hold_until = NULL,
+      committed_n = 0, started_at = NULL, queue_until = ${freshQueueUntil(tx)}
     FROM unnest(${ids}::text[], ${rows.map(why)}::text[]) AS w (id, why) WHERE r.id = w.id`;
   await appendToLogs(
     tx,
@@ -209,7 +209,9 @@ function heldText(row: ReleasedRow): string {
   return `waiting for device ${row.node_name}: it holds this run and cannot be reached`;
 }
 
-function lostText(row: ReleasedRow & { readonly alive: boolean }): string {
+function lostText(row: ReleasedRow & { readonly alive: boolean; readonly on_lost: string }): string {
+  if (row.on_lost === "replace")
+    return `device ${row.node_name} went away, as did those before it (${row.attempt} attempts); look at the devices, then run it again with: yao runs retry`;
   return row.alive
     ? `device ${row.node_name} no longer knows this run; run it again with: yao runs retry`
     : `device ${row.node_name} went away while it held this run; run it again with: yao runs retry`;

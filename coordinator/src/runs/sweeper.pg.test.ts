@@ -157,7 +157,7 @@ test("W3: a coordinator that is cut off from NATS takes no runs from nodes it ca
   const runId = await running(node, { onLost: "fail" });
   core.bus.cut();
   await expireLease(runId);
-  await systemClock.sleep(2_500);
+  await twoSweeps();
   expect(await core.state(runId)).toBe("running");
   core.bus.heal();
   await until(async () => (await core.state(runId)) === "lost");

@@ -6,7 +6,7 @@ import { join } from "node:path";
 
 import { nodeDigest, STREAM, subjects, workDurable } from "@mesh/bus";
 import { type MemoryBus, memoryBus } from "@mesh/bus/testing";
-import { systemClock, until } from "@mesh/kernel";
+import { MeshError, systemClock, until } from "@mesh/kernel";
 import { sequentialIds } from "@mesh/kernel/testing";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
@@ -41,6 +41,10 @@ interface Node {
   stop(): Promise<void>;
 }
 
+/** Runs that another device has by now. */
+let taken: Set<string>;
+let isCertain: boolean;
+
 async function startNode(slots = 2): Promise<Node> {
   const journal = await Journal.open({ dir, clock: systemClock, log: silentLog });
   const sender = new Sender({ journal, clock: systemClock, log: silentLog, digest });
@@ -64,7 +68,11 @@ async function startNode(slots = 2): Promise<Node> {
       log: silentLog,
       env: { OPENAI_HOST: "h" },
       bundlePath: async () => "/bundle",
-      secrets: async () => stub.secrets,
+      secrets: async (run) => {
+        if (taken.has(run.runId)) throw new MeshError("failed_precondition", "this device does not hold the run");
+        return stub.secrets;
+      },
+      isCertain: () => isCertain,
       changed: () => undefined,
     },
     slots,
@@ -106,6 +114,8 @@ beforeEach(async () => {
   dir = mkdtempSync(join(tmpdir(), "yao-executor-"));
   const hub = memoryBus();
   nodeBus = hub.connect();
+  taken = new Set();
+  isCertain = true;
   stub = new CoordinatorStub({ bus: hub.connect(), admin: hub.admin, digest });
   await stub.start();
   node = await startNode();
@@ -119,6 +129,19 @@ afterEach(async () => {
 async function running(index: number): Promise<Started> {
   return await until(() => node.started[index], { what: `run ${index} to reach the runner` });
 }
+
+test("work that waited while the device was away is dropped when another device has it by now", async () => {
+  isCertain = false;
+  const [stale, own] = [ids.next("run"), ids.next("run")];
+  taken.add(stale);
+  await stub.work({ run_id: stale, input: "stale" });
+  await stub.work({ run_id: own, input: "own" });
+  const { job } = await running(0);
+  expect(job.runId).toBe(own);
+  await until(() => node.journal.runs().length === 1, { what: "the stale run to be forgotten" });
+  expect(node.started).toHaveLength(1);
+  expect(stub.kinds(stale)).not.toContain("run.finished");
+});
 
 test("a run goes from its work item to its terminal event, with its secrets", async () => {
   const run_id = ids.next("run");

@@ -19,7 +19,7 @@ import { RunSession, type SessionDeps } from "./run-session.ts";
 import { decodeWorkItem } from "./work-item.ts";
 
 /** What an executor needs. */
-export interface ExecutorDeps extends Omit<SessionDeps, "journal" | "runners" | "over"> {
+export interface ExecutorDeps extends Omit<SessionDeps, "journal" | "runners" | "over" | "lost"> {
   readonly journal: Journal;
   readonly runners: Pick<RunnerPool, "run" | "warm" | "stop">;
   /** Called when runs, slots or draining changed. */
@@ -177,13 +177,25 @@ export class Executor {
   }
 
   #begin(run: RunLog): void {
-    const { journal, runners, clock, log, env, bundlePath, secrets } = this.#deps;
+    const { journal, runners, clock, log, env, bundlePath, secrets, isCertain } = this.#deps;
+    const lost = (other: RunLog): void => this.drop(other);
     const over = (): void => {
       this.#sessions.delete(run.key);
       this.#idle();
       this.#deps.changed();
     };
-    const session = new RunSession(run, { journal, runners, clock, log, env, bundlePath, secrets, over });
+    const session = new RunSession(run, {
+      journal,
+      runners,
+      clock,
+      log,
+      env,
+      bundlePath,
+      secrets,
+      isCertain,
+      lost,
+      over,
+    });
     this.#sessions.set(run.key, session);
     log.info({ runId: run.runId, leaseEpoch: run.epoch, assistant: run.item.assistant_id }, "run accepted");
     if (this.#earlyCancels.delete(run.key)) session.cancel("cancelled before it arrived");

@@ -36,6 +36,10 @@ export interface SessionDeps {
   readonly env: Readonly<Record<string, string>>;
   readonly bundlePath: (digest: string, signal: AbortSignal) => Promise<string>;
   readonly secrets: (run: RunLog, signal: AbortSignal) => Promise<SecretsAnswer>;
+  /** Whether a run that was just given to this device is still its own without asking. */
+  readonly isCertain: () => boolean;
+  /** The coordinator says that another device has the run now. */
+  readonly lost: (run: RunLog) => void;
   /** Called once, when the run has ended or was dropped. */
   readonly over: (session: RunSession) => void;
 }
@@ -66,7 +70,10 @@ export class RunSession {
 
   /** Begins to execute; returns at once. */
   begin(): void {
-    this.#prepare().catch((error: unknown) => this.end(failureOf(error)));
+    this.#prepare().catch((error: unknown) => {
+      if (isNotOurs(error)) this.#deps.lost(this.run);
+      else this.end(failureOf(error));
+    });
   }
 
   /** Stops the run; it ends as cancelled. */
@@ -117,7 +124,8 @@ export class RunSession {
     const { signal } = this.#over;
     const [bundlePath, secrets] = await Promise.all([
       this.#deps.bundlePath(run.item.bundle_digest, signal),
-      run.item.needs_secrets ? this.#deps.secrets(run, signal) : NO_SECRETS,
+      // Asking for secrets is asking for the lease: only its holder is answered.
+      run.item.needs_secrets || !this.#deps.isCertain() ? this.#deps.secrets(run, signal) : NO_SECRETS,
     ]);
     if (signal.aborted) return;
     this.#handle = this.#deps.runners.run(this.#job(data, bundlePath, secrets), {
@@ -218,6 +226,11 @@ function crashed(reason: string): RunEnd {
     state: "failed",
     error: { code: "runner_crashed", message: `${reason}; start the run again with: yao runs retry` },
   };
+}
+
+// The answer of the secrets rpc to a device that does not hold the lease (any more).
+function isNotOurs(thrown: unknown): boolean {
+  return thrown instanceof MeshError && thrown.code === "failed_precondition" && thrown.details?.["code"] === undefined;
 }
 
 /** A thrown error as the end of a run; errors of this node carry their own code in the details. */

@@ -1,7 +1,7 @@
 /** Reads a work item; what the coordinator sent is still input. Pure. */
 
 import { isId, isObject, type JsonObject, MeshError } from "@mesh/kernel";
-import { WorkItem } from "@mesh/proto";
+import { WorkItem } from "@mesh/proto/wire";
 
 /** The parsed parts of a work item. */
 export interface WorkData {

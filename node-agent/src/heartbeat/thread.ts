@@ -8,7 +8,7 @@ import { parentPort, workerData } from "node:worker_threads";
 
 import { type Bus, connectBus, inboxPrefix, subjects } from "@mesh/bus";
 import { Backoff, errorText, MeshError } from "@mesh/kernel";
-import { Heartbeat, HeartbeatAnswer } from "@mesh/proto";
+import { Heartbeat, HeartbeatAnswer } from "@mesh/proto/wire";
 
 import { processClock as clock, processRandom as random } from "../config.ts";
 import {

@@ -12,7 +12,7 @@
 import { mkdir } from "node:fs/promises";
 
 import { type Clock, errorText, MeshError } from "@mesh/kernel";
-import { NodeEvent, WorkItem } from "@mesh/proto";
+import { NodeEvent, WorkItem } from "@mesh/proto/wire";
 
 import type { AgentLog } from "../log.ts";
 import { LogWriter } from "./log-writer.ts";

@@ -1,6 +1,6 @@
 /** Rebuilds the journal's memory from the records on disk. */
 
-import { NodeEvent, WorkItem } from "@mesh/proto";
+import { NodeEvent, WorkItem } from "@mesh/proto/wire";
 
 import type { JournalRecord, PlacedRecord } from "./record.ts";
 import { keyOf, RunLog } from "./run-log.ts";

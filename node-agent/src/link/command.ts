@@ -1,7 +1,7 @@
 /** Commands of the coordinator, mapped to what the parts of this node do. Repeating one is harmless. */
 
 import { errorText } from "@mesh/kernel";
-import { Command, CommandAnswer, type RunLease, type RunProgress } from "@mesh/proto";
+import { Command, CommandAnswer, type RunLease, type RunProgress } from "@mesh/proto/wire";
 
 import type { RunKey } from "../journal/record.ts";
 

@@ -16,7 +16,7 @@ import {
   workDurable,
 } from "@mesh/bus";
 import { Backoff, type Clock, errorText, MeshError, retryable, type Service } from "@mesh/kernel";
-import { Hello, HelloAnswer } from "@mesh/proto";
+import { Hello, HelloAnswer } from "@mesh/proto/wire";
 
 import type { NodeRecord } from "../join/node-file.ts";
 import type { AgentLog } from "../log.ts";

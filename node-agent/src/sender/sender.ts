@@ -9,7 +9,7 @@
 
 import { type Bus, subjects } from "@mesh/bus";
 import { Backoff, type CancelTimer, type Clock, errorText, ulidOf } from "@mesh/kernel";
-import { EventBatch } from "@mesh/proto";
+import { EventBatch } from "@mesh/proto/wire";
 
 import type { Journal } from "../journal/journal.ts";
 import type { RunKey } from "../journal/record.ts";

@@ -19,7 +19,7 @@ import {
   type NodeEvent,
   SecretsAnswer,
   WorkItem,
-} from "@mesh/proto";
+} from "@mesh/proto/wire";
 
 /** What a test decides. */
 export interface StubOptions {

@@ -9,23 +9,30 @@ export type Raced<T> =
 /**
  * The outcome of `work`, or `cancelled` as soon as `signal` aborts. The work is abandoned, not awaited: it is told by
  * its own signal, and a late failure is swallowed. A signal that was already aborted wins, and the work never starts.
+ *
+ * `graceTicks` is how many microtasks cancelled work gets to end by itself: enough for work that only has to unwind
+ * (a child run that reports what it spent), nothing for work that waits.
  */
-export async function raced<T>(work: () => Promise<T> | T, signal: AbortSignal): Promise<Raced<T>> {
+export async function raced<T>(work: () => Promise<T> | T, signal: AbortSignal, graceTicks = 0): Promise<Raced<T>> {
   if (signal.aborted) return { kind: "cancelled" };
+  let outcome: Raced<T> | undefined;
   let stop: (() => void) | undefined;
-  const cancelled = new Promise<Raced<T>>((resolve) => {
-    stop = () => resolve({ kind: "cancelled" });
+  const cancelled = new Promise<undefined>((resolve) => {
+    stop = () => resolve(undefined);
     signal.addEventListener("abort", stop, { once: true });
   });
-  try {
-    return await Promise.race([settled(work), cancelled]);
-  } finally {
-    if (stop !== undefined) signal.removeEventListener("abort", stop);
-  }
+  const working = settled(work).then((ended) => {
+    outcome = ended;
+    return undefined;
+  });
+  await Promise.race([working, cancelled]);
+  if (stop !== undefined) signal.removeEventListener("abort", stop);
+  for (let tick = 0; tick < graceTicks && outcome === undefined; tick += 1) await undefined;
+  return outcome ?? { kind: "cancelled" };
 }
 
 /** Runs work and turns both endings, and a synchronous throw, into a value. */
-export async function settled<T>(work: () => Promise<T> | T): Promise<Raced<T>> {
+async function settled<T>(work: () => Promise<T> | T): Promise<Raced<T>> {
   try {
     return { kind: "value", value: await work() };
   } catch (error) {

@@ -1,7 +1,7 @@
 /** The one place where failures of NATS, and failures that travel as replies, become MeshErrors. */
 
 import { MeshError, toErrorCode } from "@mesh/kernel";
-import { RpcFailure } from "@mesh/proto";
+import { RpcFailure } from "@mesh/proto/wire";
 import {
   AuthorizationError,
   InvalidArgumentError,

@@ -1,6 +1,8 @@
 export type { CallLimits } from "./call-guard.ts";
 export type { ChatEvent, ChatMessage, ChatRequest, Connector, StreamChat } from "./chat.ts";
 export { type ChatRegistry, type ChatRegistryOptions, createChatRegistry } from "./chat-registry.ts";
+export { createAnthropic } from "./anthropic.ts";
+export { createCompletions } from "./completions.ts";
 export { createDemoChat, type DemoChatOptions } from "./demo-chat.ts";
 export {
   addUsage,
@@ -48,3 +50,18 @@ export {
   type ToolDefinition,
 } from "./provider.ts";
 export { type ErrorClass, ProviderError, type ProviderErrorInit } from "./provider-error.ts";
+export { faultOf, isOverflowText, OVERFLOW_PHRASES, retryAfterMs } from "./provider-failure.ts";
+export { DEFAULT_RETRY, type RetriedCall, type RetryDeps, streamWithRetry } from "./stream-with-retry.ts";
+export { MISSING_RESULT, soundTranscript } from "./transcript.ts";
+export {
+  anthropicCompatOf,
+  envKey,
+  openAiCompatOf,
+  openAiIdReasons,
+  type Vendor,
+  vendorNames,
+  vendorOfUrl,
+  VENDORS,
+} from "./vendor.ts";
+export { DEFAULT_TIMEOUTS } from "./watchdog.ts";
+export type { Env, ProviderDeps } from "./wire.ts";

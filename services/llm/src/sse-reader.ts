@@ -18,6 +18,8 @@ export interface ProtocolState {
   event(payload: Record<string, unknown>, name: string | undefined): void;
   /** A whole answer in one document, from a server that does not stream. */
   document(body: unknown): void;
+  /** The stream said `[DONE]`. */
+  done?(): void;
   /** The provider said why it stopped. */
   readonly isComplete: boolean;
   /** The provider said that nothing follows. */
@@ -41,6 +43,7 @@ export function sseReader(assembler: MessageAssembler, state: ProtocolState): Bo
     },
     done() {
       isDone = true;
+      state.done?.();
       // A call that lost a line is no longer what the model said, even when the rest of it parses.
       if (badLine !== undefined) warnBadLine(assembler, badLine);
     },

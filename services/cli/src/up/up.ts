@@ -20,7 +20,7 @@ import { type NatsReady, type PostgresReady, type ServerLog, startNats, startPos
 import { hasAdminToken, type JoinDevice, joinThisDevice, keepAdminToken, pushDemoApp } from "./local-setup.ts";
 import { type LogFile, openLogFile } from "./log-file.ts";
 import { choosePort } from "./port.ts";
-import { mainOf, type NodeProgram } from "./program.ts";
+import { mainOf, nodeAgentProgram, type NodeProgram } from "./program.ts";
 import { serverLog } from "./server-log.ts";
 import { Supervised } from "./supervised.ts";
 
@@ -326,7 +326,7 @@ async function choosePorts(options: UpOptions): Promise<Ports> {
 function ourPrograms(): UpPrograms {
   return {
     coordinator: mainOf("@mesh/coordinator"),
-    node: mainOf("@mesh/node-agent"),
+    node: nodeAgentProgram(),
     postgres: startPostgres,
     nats: startNats,
     join: async (request) => {

@@ -1,0 +1,25 @@
+/** What travels between coordinator and nodes, without the services: a node agent must not carry a gRPC library. */
+
+export {
+  AckCommand,
+  BundleChunk,
+  BundleChunkRequest,
+  CancelCommand,
+  Command,
+  CommandAnswer,
+  DrainCommand,
+  EventBatch,
+  Heartbeat,
+  HeartbeatAnswer,
+  Hello,
+  HelloAnswer,
+  NodeEvent,
+  PokeCommand,
+  ResendCommand,
+  RpcFailure,
+  RunLease,
+  RunProgress,
+  SecretsAnswer,
+  SecretsRequest,
+  WorkItem,
+} from "./gen/yao/mesh/v1/wire.ts";

@@ -1,0 +1,241 @@
+/**
+ * All calls of one response, by strategy: in parallel, one by one, or in batches.
+ *
+ * P1  Every call gets exactly one result, and results enter the history in the order of the calls, each as early as that
+ *     order allows.
+ * P2  All calls of a unit are judged before any of them starts, so a gate that cancels the run stops all of them.
+ * P3  A call that waits for an answer does not hold back the others of its unit; nothing is run twice on resume.
+ * P4  Cancellation answers whatever has no result yet, without waiting for tools.
+ */
+
+import type { JsonObject } from "@mesh/kernel";
+import { textContent, type ToolCallContent, type ToolResultMessage } from "@mesh/llm";
+
+import type { ToolResult } from "./extension.ts";
+import type { LiveRun } from "./live-run.ts";
+import { DENIED_PREFIX } from "./middleware.ts";
+import type { CallAnswer, PendingCall } from "./run-state.ts";
+import { type AgentTool, CANCELLED_TEXT, textOutput } from "./tool.ts";
+import { answerCall, execute, type Judgement, judge, tellEnd } from "./tool-call.ts";
+import { LOST_CALL_TEXT } from "./transcript.ts";
+import { capContent, DEFAULT_OUTPUT_CAP } from "./truncate.ts";
+
+const SKIPPED_TEXT = "Skipped: a new message arrived before this call was run.";
+const FAILED_RUN_TEXT = "Not run: a required extension failed the run.";
+const UNSAVED_TEXT = "Not run: the state of the run could not be saved.";
+
+/** Makes the calls of a response pending. */
+export function queueCalls(run: LiveRun, calls: readonly ToolCallContent[]): void {
+  run.pending = calls.map((call) => ({ call, status: "ready", args: call.arguments }));
+}
+
+/** Runs what is pending; `waiting` when answers are needed before the turn can end. */
+export async function runPending(
+  run: LiveRun,
+  answers: ReadonlyMap<string, CallAnswer> = new Map(),
+): Promise<"done" | "waiting"> {
+  for (const [index, each] of run.pending.entries()) await applyAnswer(run, index, each, answers.get(each.call.id));
+  await flush(run);
+  const { toolStrategy = "parallel" } = run.config;
+  const size = toolStrategy === "parallel" ? Infinity : toolStrategy === "sequential" ? 1 : toolStrategy.batch;
+  for (;;) {
+    const unit = nextUnit(run, Number.isNaN(size) ? 1 : Math.max(1, size));
+    if (unit.length === 0) break;
+    await runUnit(run, unit);
+    await flush(run);
+    if (size !== Infinity && pollSteering(run)) await settleReady(run, SKIPPED_TEXT);
+  }
+  if (run.signal.aborted) await cancelRest(run);
+  await flush(run);
+  if (run.pending.some((each) => each.status === "waiting")) return "waiting";
+  run.pending = [];
+  return "done";
+}
+
+/** Answers every call of a response with one error, without running any. */
+export async function answerAll(run: LiveRun, text: string): Promise<void> {
+  await settleReady(run, text);
+  await flush(run);
+  run.pending = [];
+}
+
+/** The next calls to judge and run; with an order to keep, nothing passes a call that waits. */
+function nextUnit(run: LiveRun, size: number): readonly number[] {
+  if (run.signal.aborted) return [];
+  const isOpen = (each: PendingCall): boolean => each.status === "ready" || each.status === "approved";
+  const unit: number[] = [];
+  for (const [index, each] of run.pending.entries()) {
+    if (each.status === "waiting" && size !== Infinity) break;
+    if (isOpen(each) && unit.length < size) unit.push(index);
+  }
+  return unit;
+}
+
+/** Takes steering that arrived between units; the rest of the calls is then skipped. */
+function pollSteering(run: LiveRun): boolean {
+  if (!run.pending.some((each) => each.status === "ready")) return false;
+  const messages = run.config.pollSteering?.() ?? [];
+  run.inbox.push(...messages);
+  return messages.length > 0;
+}
+
+async function runUnit(run: LiveRun, unit: readonly number[]): Promise<void> {
+  if (run.chain.hasFailed) {
+    for (const index of unit) await settle(run, index, answered(run, index, FAILED_RUN_TEXT));
+    return;
+  }
+  const judged = await Promise.all(unit.map(async (index) => [index, await judgeAt(run, index)] as const));
+  const isCancelled = run.signal.aborted;
+  const starts: Promise<void>[] = [];
+  for (const [index, judgement] of judged) {
+    if (isCancelled) await settle(run, index, answered(run, index, CANCELLED_TEXT));
+    else if (judgement.kind === "answer") await settle(run, index, answered(run, index, judgement.text));
+    else if (judgement.kind === "wait") await wait(run, index, judgement);
+    else starts.push(start(run, index, judgement.tool, judgement.args));
+  }
+  await Promise.all(starts);
+}
+
+async function judgeAt(run: LiveRun, index: number): Promise<Judgement> {
+  const { call, args, status } = pendingAt(run, index);
+  if (status === "approved") {
+    const tool = run.tools.find((each) => each.name === call.name);
+    // Approved as it was judged; judging again could rewrite it a second time.
+    if (tool?.execute !== undefined) return { kind: "run", tool, args };
+  }
+  return judge(run, call, args, false);
+}
+
+async function wait(run: LiveRun, index: number, judgement: Extract<Judgement, { kind: "wait" }>): Promise<void> {
+  const { need, args, reason } = judgement;
+  update(run, index, { status: "waiting", args, need, ...(reason === undefined ? {} : { reason }) });
+  await run.checkpoint("toolResult");
+}
+
+async function start(run: LiveRun, index: number, tool: AgentTool, args: JsonObject): Promise<void> {
+  update(run, index, { status: "started", args });
+  await run.checkpoint("toolStart");
+  const { call } = pendingAt(run, index);
+  const refusal =
+    run.checkpointFailure === undefined ? (run.signal.aborted ? CANCELLED_TEXT : undefined) : UNSAVED_TEXT;
+  const result =
+    refusal === undefined ? await execute(run, call, tool, args) : answerCall(run, call, refusal, args);
+  await settle(run, index, result, tool);
+}
+
+function answered(run: LiveRun, index: number, text: string): ToolResult {
+  const { call } = pendingAt(run, index);
+  return answerCall(run, call, text, text === SKIPPED_TEXT ? null : call.arguments);
+}
+
+/** Keeps a result; what is too long for a history is cut here, once. */
+async function settle(run: LiveRun, index: number, result: ToolResult, tool?: AgentTool): Promise<void> {
+  const { call } = pendingAt(run, index);
+  const { outputCap = DEFAULT_OUTPUT_CAP, outputStash } = run.config;
+  let { content } = result.output;
+  if (outputCap !== null) {
+    const maxLines = tool?.maxOutputLines ?? outputCap.maxLines;
+    // A tool that pages its own output is trusted with its size as well.
+    const cap = maxLines === Infinity ? { maxLines, maxBytes: Infinity } : { ...outputCap, maxLines };
+    content = await capContent(content, cap, outputStash && { store: outputStash, callId: call.id });
+  }
+  update(run, index, { status: "settled", content, isError: result.isError });
+  await flush(run);
+  await run.checkpoint("toolResult");
+}
+
+async function settleReady(run: LiveRun, text: string): Promise<void> {
+  for (const [index, each] of run.pending.entries()) {
+    if (each.status === "ready") await settle(run, index, answered(run, index, text));
+  }
+}
+
+async function cancelRest(run: LiveRun): Promise<void> {
+  for (const [index, each] of run.pending.entries()) {
+    if (each.status !== "settled" && each.status !== "recorded") {
+      await settle(run, index, answered(run, index, CANCELLED_TEXT));
+    }
+  }
+}
+
+/** Records every result whose turn it is. */
+async function flush(run: LiveRun): Promise<void> {
+  for (const [index, each] of run.pending.entries()) {
+    if (each.status === "recorded") continue;
+    if (each.status !== "settled") return;
+    update(run, index, { status: "recorded" });
+    run.append(resultMessage(run, each));
+  }
+}
+
+function resultMessage(run: LiveRun, each: PendingCall): ToolResultMessage {
+  return {
+    role: "toolResult",
+    toolCallId: each.call.id,
+    toolName: each.call.name,
+    content: each.content ?? [textContent(LOST_CALL_TEXT)],
+    isError: each.isError ?? true,
+    timestamp: run.clock.now(),
+  };
+}
+
+/** What a saved call becomes when its run continues. */
+async function applyAnswer(
+  run: LiveRun,
+  index: number,
+  each: PendingCall,
+  answer: CallAnswer | undefined,
+): Promise<void> {
+  if (each.status === "started") {
+    const tool = run.tools.find((known) => known.name === each.call.name);
+    if (tool?.repeatable === true) update(run, index, { status: "approved" });
+    else await settle(run, index, lost(run, each));
+    return;
+  }
+  if (each.status !== "waiting" || answer === undefined) return;
+  switch (answer.kind) {
+    case "approve":
+      update(run, index, { status: "approved" });
+      return;
+    case "deny": {
+      const reason = answer.reason ?? "a person said no";
+      await settle(run, index, answerCall(run, each.call, `${DENIED_PREFIX}${reason}`, each.args));
+      return;
+    }
+    case "edit":
+      await applyEdit(run, index, answer.args);
+      return;
+    case "result": {
+      const result = { output: { content: answer.content }, isError: answer.isError === true };
+      run.emit({ type: "toolExecutionStart", toolCallId: each.call.id, toolName: each.call.name, args: each.args });
+      tellEnd(run, each.call, result);
+      await settle(run, index, result);
+      return;
+    }
+  }
+}
+
+/** Edited arguments are new arguments: every gate judges them, only the question to a person is settled. */
+async function applyEdit(run: LiveRun, index: number, args: JsonObject): Promise<void> {
+  const { call } = pendingAt(run, index);
+  const judgement = await judge(run, call, args, true);
+  if (judgement.kind === "answer") await settle(run, index, answerCall(run, call, judgement.text, args));
+  else update(run, index, { status: judgement.kind === "run" ? "approved" : "waiting", args: judgement.args });
+}
+
+/** A call that was running when its process went away: its start was told, so only its end is. */
+function lost(run: LiveRun, each: PendingCall): ToolResult {
+  const result = { output: textOutput(LOST_CALL_TEXT), isError: true };
+  tellEnd(run, each.call, result);
+  return result;
+}
+
+function pendingAt(run: LiveRun, index: number): PendingCall {
+  const pending = run.pending[index];
+  if (pending === undefined) throw new RangeError(`no pending call ${index}`);
+  return pending;
+}
+
+function update(run: LiveRun, index: number, change: Partial<PendingCall>): void {
+  run.pending[index] = { ...pendingAt(run, index), ...change };
+}
