@@ -225,9 +225,9 @@ function commandTargets(parts: {
   return {
     cancel: (run, why) => executor.cancel(run, why),
     drop: (run) => executor.drop(run),
-    committed: (key, n) => {
+    committed: (key, n, hasEnded) => {
       const run = journal.run(key);
-      if (run !== undefined) journal.committed(run, n);
+      if (run !== undefined) journal.committed(run, n, hasEnded);
     },
     resend: (run, fromN) => sender.resend(run, fromN),
     setDraining: (isDraining) => executor.setPolicy({ slots: executor.slots, isDraining }),

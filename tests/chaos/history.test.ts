@@ -145,6 +145,7 @@ const MUTANTS: readonly (readonly [name: string, invariant: string, mutant: Part
   ],
   ["I9: a device held more runs than slots", "I9", { held: [{ nodeId: "node_a", runs: 3, slots: 2 }] }],
   ["I10: one key made two runs", "I10", { runs: [row(), { ...row(), runId: "run_b" }] }],
+  ["I11: a device that came back had forgotten its run", "I11", { runs: [row({ state: "lost" })] }],
   ["I10: a client was given a run that is not there", "I10", { creations: [{ key: "k1", runIds: [A, "run_x"] }] }],
 ];
 

@@ -11,6 +11,7 @@
  * I8  A cancelled run does nothing more once the cancel had time to arrive.
  * I9  A device never holds more runs than it has slots.
  * I10 One idempotency key makes one run, however often the request was repeated.
+ * I11 A run is lost only with its device: one that comes back ends what it held itself.
  */
 
 /** The final row of a run, and what was asked for. */
@@ -107,6 +108,7 @@ export const INVARIANTS = {
   I9: ({ held }) =>
     held.flatMap(({ nodeId, runs, slots }) => (runs > slots ? [`${nodeId} held ${runs} runs in ${slots} slots`] : [])),
   I10: keysMakeOneRun,
+  I11: lostWithDevice,
 } as const satisfies Record<string, Check>;
 
 /** All broken promises of a history. */
@@ -278,6 +280,13 @@ function keysMakeOneRun({ creations, runs }: History): string[] {
     return runIds.filter((id) => !own.has(id)).map((id) => `key ${key} was answered with ${id}, which is not stored`);
   });
   return [...doubled, ...wrong];
+}
+
+function lostWithDevice({ runs, removals }: History): string[] {
+  const removed = new Set(removals.map(({ nodeId }) => nodeId));
+  return runs
+    .filter(({ state, nodeId }) => state === "lost" && !removed.has(nodeId ?? ""))
+    .map(({ runId, errorCode }) => `${runId}: is lost (${errorCode}), but its device came back`);
 }
 
 /** What a run that counts to `count` says. */

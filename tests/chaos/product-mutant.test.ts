@@ -46,7 +46,8 @@ class Model {
   place(runId: string, node: string): void {
     const row = this.rows.get(runId) ?? newRow(runId);
     this.rows.set(runId, row);
-    Object.assign(row, { node, state: "placed", lease_epoch: row.lease_epoch + 1, committed_n: 0 });
+    const next = { lease_epoch: row.lease_epoch + 1, attempt: row.attempt + 1, committed_n: 0 };
+    Object.assign(row, { node, state: "placed", ...next });
     this.#append(row, { kind: "run.placed", n: undefined });
   }
 
@@ -114,7 +115,7 @@ class Model {
 
 function newRow(id: string): Row {
   const fixed = { id, on_lost: "replace", cancel_requested: false } as const;
-  return { ...fixed, state: "queued", lease_epoch: 0, committed_n: 0, node: "", lastSeq: 0, output: "" };
+  return { ...fixed, state: "queued", lease_epoch: 0, attempt: 0, committed_n: 0, node: "", lastSeq: 0, output: "" };
 }
 
 function nodeEvents(from: number, ...texts: readonly string[]): NodeEvent[] {

@@ -121,8 +121,8 @@ test("a device whose slots are full takes its queue in order, one at a time, and
   const queue: RunView[] = [];
   for (const text of ["first", "second", "third"]) queue.push(await slow("1s", { node: NARROW, metadata: { text } }));
   for (const run of queue) {
-    expect(run).toMatchObject({ state: "queued", reason: `waiting for device ${NARROW}: all 1 slots in use` });
-    expect(await verdict(run, NARROW)).toMatchObject({ eligible: false, reason: "all 1 slots in use" });
+    expect(run).toMatchObject({ state: "queued", reason: `waiting for device ${NARROW}: its only slot is in use` });
+    expect(await verdict(run, NARROW)).toMatchObject({ eligible: false, reason: "its only slot is in use" });
   }
   const anywhere = await mesh.ended((await echo("elsewhere")).id);
   expect(anywhere.node).toBe(WIDE);
@@ -155,7 +155,7 @@ describe("a draining device", () => {
       `/v1/nodes/${NARROW}/drain`,
       {},
     );
-    expect(drained.node).toMatchObject({ draining: true, reason: "draining: 1 runs left" });
+    expect(drained.node).toMatchObject({ draining: true, reason: "draining: 1 run left" });
     const waiting = await echo("after the drain", { node: NARROW });
     expect(waiting).toMatchObject({ state: "queued", reason: `waiting for device ${NARROW}: draining` });
     const byLabel = await echo("by label", { labels: { site: "road" } });

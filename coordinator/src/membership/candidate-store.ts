@@ -19,6 +19,8 @@ export function statusOf(ageMs: number | null, goodbye: boolean): Candidate["sta
 /** A candidate with the subject token of its node. */
 export interface PlacementNode extends Candidate {
   readonly digest: string;
+  /** Counted up while a pass gives slots away. */
+  slotsUsed: number;
 }
 
 interface Row {
@@ -26,7 +28,9 @@ interface Row {
   readonly digest: string;
   readonly name: string;
   readonly labels: Readonly<Record<string, string>>;
-  readonly facts: { readonly os?: string; readonly arch?: string; readonly tools?: Readonly<Record<string, string>> };
+  readonly os: string;
+  readonly arch: string;
+  readonly tools: string[];
   readonly slots: number;
   readonly workspace_ids: string[];
   readonly draining: boolean;
@@ -39,7 +43,9 @@ interface Row {
 /** All nodes that were not removed, with the slots taken by runs that are placed on them. */
 export async function loadCandidates(tx: Sql | Tx, penalized: (nodeId: string) => boolean): Promise<PlacementNode[]> {
   const rows = await tx<Row[]>`
-    SELECT n.id, n.digest, n.name, n.labels, n.facts, n.slots, n.workspace_ids, n.draining, l.seen_at, l.goodbye,
+    SELECT n.id, n.digest, n.name, n.labels, coalesce(n.facts ->> 'os', '') AS os, coalesce(n.facts ->> 'arch', '') AS arch,
+      ARRAY(SELECT jsonb_object_keys(CASE jsonb_typeof(n.facts -> 'tools') WHEN 'object' THEN n.facts -> 'tools' ELSE '{}' END)) AS tools,
+      n.slots, n.workspace_ids, n.draining, l.seen_at, l.goodbye,
       (extract(epoch FROM clock_timestamp() - l.seen_at) * 1000)::float8 AS age_ms,
       (SELECT count(*)::int FROM runs r WHERE r.node_id = n.id AND r.state IN ('placed', 'accepted', 'running', 'waiting')) AS used
     FROM nodes n LEFT JOIN node_liveness l ON l.node_id = n.id
@@ -52,9 +58,9 @@ export async function loadCandidates(tx: Sql | Tx, penalized: (nodeId: string) =
     lastSeenAt: row.seen_at?.toISOString(),
     draining: row.draining,
     labels: row.labels,
-    os: row.facts.os ?? "",
-    arch: row.facts.arch ?? "",
-    tools: new Set(Object.keys(row.facts.tools ?? {})),
+    os: row.os,
+    arch: row.arch,
+    tools: new Set(row.tools),
     slots: row.slots,
     slotsUsed: row.used,
     workspaceIds: row.workspace_ids,

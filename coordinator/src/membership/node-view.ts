@@ -32,7 +32,7 @@ function reasonOf(row: NodeRow, status: string): string {
     if (row.seen_at === null) return "never seen; start it with: yao node run";
     return row.goodbye === true ? "stopped" : "no heartbeat";
   }
-  if (row.draining) return row.used > 0 ? `draining: ${row.used} runs left` : "drained";
+  if (row.draining) return row.used > 0 ? `draining: ${row.used} ${row.used === 1 ? "run" : "runs"} left` : "drained";
   return row.used >= row.slots ? "all slots in use" : "";
 }
 

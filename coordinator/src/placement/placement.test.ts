@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { type Candidate, place, type Requirements } from "./placement.ts";
+import { type Candidate, capacityFor, place, type Requirements } from "./placement.ts";
 
 const ANY: Requirements = { nodeId: "", labels: {}, os: "", arch: "", tools: [] };
 
@@ -57,6 +57,26 @@ test("the emptiest node wins, penalized and suspect ones come last", () => {
     node("calm", { slotsUsed: 1 }),
   ];
   expect(place("ws", ANY, nodes)).toMatchObject({ kind: "place", nodeId: "calm" });
+});
+
+test("the explanation of a large fleet names the chosen node", () => {
+  const fleet = Array.from({ length: 50 }, (_, i) => node(`n${i}`, { slotsUsed: i === 40 ? 0 : 1 }));
+  const decision = place("ws", ANY, fleet);
+  expect(decision).toMatchObject({ kind: "place", nodeId: "n40" });
+  expect(decision.verdicts).toHaveLength(20);
+  expect(decision.verdicts[0]).toMatchObject({ nodeId: "n40", reason: "chosen: 4 of 4 slots free" });
+});
+
+test("the capacity for some demands is the free slots of the nodes that fit", () => {
+  const fleet = [
+    node("a", { slotsUsed: 1 }),
+    node("b", { draining: true }),
+    node("c", { labels: { gpu: "yes" } }),
+    node("full", { slotsUsed: 5 }),
+  ];
+  expect(capacityFor("ws", ANY, fleet)).toBe(7);
+  expect(capacityFor("ws", { ...ANY, labels: { gpu: "yes" } }, fleet)).toBe(4);
+  expect(capacityFor("ws", { ...ANY, nodeId: "a" }, fleet)).toBe(3);
 });
 
 test("os, arch and tools are demands", () => {

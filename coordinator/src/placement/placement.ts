@@ -63,22 +63,27 @@ const MAX_VERDICTS = 20;
 export function place(workspaceId: string, requirements: Requirements, nodes: readonly Candidate[]): Decision {
   const named = requirements.nodeId === "" ? undefined : nodes.find((node) => node.id === requirements.nodeId);
   if (requirements.nodeId !== "") return placeNamed(workspaceId, requirements, named);
-  const judged = nodes.map((node) => ({ node, obstacle: obstacle(workspaceId, requirements, node) }));
-  const fit = judged.filter((entry) => entry.obstacle === undefined).map((entry) => entry.node);
-  const chosen = fit.toSorted(better)[0];
+  const fit: Candidate[] = [];
+  const unfit: Candidate[] = [];
+  const obstacles = new Set<Obstacle>();
+  for (const node of nodes) {
+    const found = obstacle(workspaceId, requirements, node);
+    if (found === undefined) fit.push(node);
+    else {
+      unfit.push(node);
+      obstacles.add(found);
+    }
+  }
+  const chosen = fit.reduce<Candidate | undefined>(
+    (best, node) => (best === undefined || better(node, best) < 0 ? node : best),
+    undefined,
+  );
+  // The chosen one first: it must not be among those that are left out.
+  const judged = [...(chosen === undefined ? [] : [chosen]), ...fit.filter((node) => node !== chosen), ...unfit];
   const verdicts = judged
-    .map(({ node, obstacle: found }) => verdict(node, found?.text, node === chosen))
-    .toSorted((a, b) => Number(b.eligible) - Number(a.eligible))
-    .slice(0, MAX_VERDICTS);
-  if (chosen === undefined)
-    return {
-      kind: "wait",
-      reason: waitReason(
-        requirements,
-        judged.map((entry) => entry.obstacle),
-      ),
-      verdicts,
-    };
+    .slice(0, MAX_VERDICTS)
+    .map((node) => verdict(node, obstacleText(workspaceId, requirements, node), node === chosen));
+  if (chosen === undefined) return { kind: "wait", reason: waitReason(requirements, obstacles), verdicts };
   const rivals = fit.length === 1 ? "the only node that fits" : `best of ${fit.length} nodes that fit`;
   return {
     kind: "place",
@@ -89,39 +94,57 @@ export function place(workspaceId: string, requirements: Requirements, nodes: re
   };
 }
 
+/** How many runs with these demands could be placed now. */
+export function capacityFor(workspaceId: string, requirements: Requirements, nodes: readonly Candidate[]): number {
+  return nodes
+    .filter((node) => requirements.nodeId === "" || node.id === requirements.nodeId)
+    .filter((node) => obstacle(workspaceId, requirements, node) === undefined)
+    .reduce((sum, node) => sum + free(node), 0);
+}
+
 function placeNamed(workspaceId: string, requirements: Requirements, node: Candidate | undefined): Decision {
   if (node === undefined) return { kind: "wait", reason: "waiting for a device that was removed", verdicts: [] };
   const found = obstacle(workspaceId, requirements, node);
-  const verdicts = [verdict(node, found?.text, found === undefined)];
+  const text = obstacleText(workspaceId, requirements, node);
+  const verdicts = [verdict(node, text, found === undefined)];
   if (found === undefined) {
     return { kind: "place", nodeId: node.id, node: node.name, summary: `${node.name}: named by the run`, verdicts };
   }
-  const reason =
-    found.kind === "offline" ? `waiting for device ${node.name}` : `waiting for device ${node.name}: ${found.text}`;
+  const reason = found === "offline" ? `waiting for device ${node.name}` : `waiting for device ${node.name}: ${text}`;
   return { kind: "wait", reason, verdicts };
 }
 
-interface Obstacle {
-  readonly kind: "workspace" | "labels" | "fit" | "offline" | "draining" | "slots";
-  readonly text: string;
+type Obstacle = "workspace" | "labels" | "fit" | "offline" | "draining" | "slots";
+
+// In the order a person would ask: may it, can it, is it there, has it room. Asked for every node and run, so it makes no text.
+function obstacle(workspaceId: string, requirements: Requirements, node: Candidate): Obstacle | undefined {
+  if (node.workspaceIds.length > 0 && !node.workspaceIds.includes(workspaceId)) return "workspace";
+  for (const key in requirements.labels) if (node.labels[key] !== requirements.labels[key]) return "labels";
+  if (unfitness(requirements, node) !== undefined) return "fit";
+  if (node.status === "offline") return "offline";
+  if (node.draining) return "draining";
+  return free(node) <= 0 ? "slots" : undefined;
 }
 
-// In the order a person would ask: may it, can it, is it there, has it room.
-function obstacle(workspaceId: string, requirements: Requirements, node: Candidate): Obstacle | undefined {
-  if (node.workspaceIds.length > 0 && !node.workspaceIds.includes(workspaceId)) {
-    return { kind: "workspace", text: "does not serve this workspace" };
+function obstacleText(workspaceId: string, requirements: Requirements, node: Candidate): string | undefined {
+  switch (obstacle(workspaceId, requirements, node)) {
+    case "workspace":
+      return "does not serve this workspace";
+    case "labels": {
+      const [key, value] = Object.entries(requirements.labels).find(([k, v]) => node.labels[k] !== v) ?? ["", ""];
+      return labelText(key, value, node.labels[key]);
+    }
+    case "fit":
+      return unfitness(requirements, node);
+    case "offline":
+      return node.lastSeenAt === undefined ? "never seen" : `offline since ${node.lastSeenAt}`;
+    case "draining":
+      return "draining";
+    case "slots":
+      return node.slots === 1 ? "its only slot is in use" : `all ${node.slots} slots in use`;
+    case undefined:
+      return undefined;
   }
-  const missing = Object.entries(requirements.labels).find(([key, value]) => node.labels[key] !== value);
-  if (missing !== undefined)
-    return { kind: "labels", text: labelText(missing[0], missing[1], node.labels[missing[0]]) };
-  const unfit = unfitness(requirements, node);
-  if (unfit !== undefined) return { kind: "fit", text: unfit };
-  if (node.status === "offline") {
-    return { kind: "offline", text: node.lastSeenAt === undefined ? "never seen" : `offline since ${node.lastSeenAt}` };
-  }
-  if (node.draining) return { kind: "draining", text: "draining" };
-  if (free(node) <= 0) return { kind: "slots", text: `all ${node.slots} slots in use` };
-  return undefined;
 }
 
 function unfitness(requirements: Requirements, node: Candidate): string | undefined {
@@ -156,9 +179,9 @@ function better(a: Candidate, b: Candidate): number {
   );
 }
 
-function waitReason(requirements: Requirements, obstacles: readonly (Obstacle | undefined)[]): string {
-  if (obstacles.length === 0) return "no device has joined yet; add one with: yao node token create";
-  const has = (kind: Obstacle["kind"]): boolean => obstacles.some((found) => found?.kind === kind);
+function waitReason(requirements: Requirements, obstacles: ReadonlySet<Obstacle>): string {
+  if (obstacles.size === 0) return "no device has joined yet; add one with: yao node token create";
+  const has = (kind: Obstacle): boolean => obstacles.has(kind);
   if (has("slots")) return "waiting for a free slot: all slots of the devices that fit are in use";
   if (has("draining")) return "waiting: the devices that fit are draining";
   if (has("offline")) return `waiting for a device${demands(requirements)} to come online`;

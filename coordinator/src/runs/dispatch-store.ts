@@ -3,13 +3,15 @@
 import type { Tx } from "@mesh/store";
 
 import type { Decision } from "../placement/placement.ts";
-import { queueKeyOf, type RunDraft } from "./run-draft.ts";
+import type { RunDraft } from "./run-draft.ts";
 import { appendToLogs } from "./run-log.ts";
 import type { StoredPlacement, StoredRequirements } from "./run-row.ts";
 import { LEASE_MS, RUN_EVENT } from "./run-state.ts";
 
 // Any constant will do; it only has to differ from the other advisory locks of this database.
 const PLACEMENT_LOCK = 7_402_001;
+/** Queued runs of one group that are told a new reason in one pass. */
+const MAX_TOLD = 1000;
 
 /** What dispatch needs to know of a run that may be placed now. */
 export interface Dispatchable {
@@ -26,6 +28,8 @@ export interface Dispatchable {
   readonly createdBy: string;
   readonly attempt: number;
   readonly epoch: number;
+  /** See `queueKeyOf`. */
+  readonly queueKey: string;
   /** Set when the run has no row yet. */
   readonly draft: RunDraft | undefined;
 }
@@ -49,35 +53,61 @@ export async function lockPlacement(tx: Tx): Promise<void> {
   await tx`SELECT pg_advisory_xact_lock(${PLACEMENT_LOCK})`;
 }
 
-/** The distinct demands of all queued runs. */
-export async function queueGroups(tx: Tx, limit: number): Promise<readonly QueueGroup[]> {
-  return tx<QueueGroup[]>`
-    SELECT DISTINCT ON (queue_key) queue_key AS "queueKey", workspace_id AS "workspaceId", requirements, reason
-    FROM runs WHERE state = 'queued' AND not_before <= now() AND cancel_requested_at IS NULL
-    ORDER BY queue_key, priority DESC, id LIMIT ${limit}`;
+/** The next `limit` queue keys after `after` that have queued runs; finding each costs one look into the index. */
+export async function queueKeys(tx: Tx, after: string, limit: number): Promise<readonly string[]> {
+  const rows = await tx<{ key: string }[]>`
+    WITH RECURSIVE keys (key) AS (
+      (SELECT queue_key FROM runs WHERE state = 'queued' AND queue_key > ${after} ORDER BY queue_key LIMIT 1)
+      UNION ALL
+      SELECT (SELECT r.queue_key FROM runs r WHERE r.state = 'queued' AND r.queue_key > k.key ORDER BY r.queue_key LIMIT 1)
+      FROM keys k WHERE k.key IS NOT NULL
+    ) SELECT key FROM keys WHERE key IS NOT NULL LIMIT ${limit}`;
+  return rows.map((row) => row.key);
 }
 
-/** The first `perGroup` queued runs of each group, oldest of the highest priority first. */
+/** The demands behind queue keys, each with the reason its first run is told; keys without a run to place are left out. */
+export async function queueGroups(tx: Tx, keys: readonly string[]): Promise<readonly QueueGroup[]> {
+  if (keys.length === 0) return [];
+  return tx<QueueGroup[]>`
+    SELECT k.key AS "queueKey", r.* FROM unnest(${[...keys]}::text[]) AS k (key) CROSS JOIN LATERAL (
+      SELECT workspace_id AS "workspaceId", requirements, reason
+      FROM runs WHERE state = 'queued' AND queue_key = k.key AND not_before <= now() AND cancel_requested_at IS NULL
+      ORDER BY priority DESC, id LIMIT 1
+    ) r`;
+}
+
+/** How many runs a group could place now. */
+export interface OpenGroup {
+  readonly queueKey: string;
+  readonly capacity: number;
+}
+
+/** The first queued runs of each group as far as it has capacity; of all these the first `limit`, by priority, then age. */
 export async function pickQueued(
   tx: Tx,
-  queueKeys: readonly string[],
-  perGroup: number,
+  groups: readonly OpenGroup[],
+  limit: number,
 ): Promise<readonly Dispatchable[]> {
+  if (groups.length === 0) return [];
   const rows = await tx<Omit<Dispatchable, "draft">[]>`
-    SELECT r.* FROM unnest(${[...queueKeys]}::text[]) AS k (key) CROSS JOIN LATERAL (
-      SELECT id, workspace_id AS "workspaceId", assistant_id AS "assistantId", bundle_digest AS "bundleDigest", input,
-        options, metadata, requirements, priority, timeout_ms AS "timeoutMs", created_by AS "createdBy", attempt,
-        lease_epoch AS epoch
-      FROM runs WHERE state = 'queued' AND queue_key = k.key AND not_before <= now() AND cancel_requested_at IS NULL
-      ORDER BY priority DESC, id LIMIT ${perGroup} FOR UPDATE SKIP LOCKED
-    ) r`;
+    SELECT r.id, r.workspace_id AS "workspaceId", r.assistant_id AS "assistantId", r.bundle_digest AS "bundleDigest", r.input,
+      r.options, r.metadata, r.requirements, r.priority, r.timeout_ms AS "timeoutMs", r.created_by AS "createdBy", r.attempt,
+      r.lease_epoch AS epoch, r.queue_key AS "queueKey"
+    FROM runs r WHERE r.state = 'queued' AND r.cancel_requested_at IS NULL AND r.id IN (
+      SELECT q.id FROM unnest(${groups.map((g) => g.queueKey)}::text[], ${groups.map((g) => Math.min(g.capacity, limit))}::int[])
+        AS k (key, capacity) CROSS JOIN LATERAL (
+        SELECT id, priority FROM runs
+        WHERE state = 'queued' AND queue_key = k.key AND not_before <= now() AND cancel_requested_at IS NULL
+        ORDER BY priority DESC, id LIMIT k.capacity
+      ) q ORDER BY q.priority DESC, q.id LIMIT ${limit}
+    ) ORDER BY r.id FOR UPDATE SKIP LOCKED`;
   return rows.map((row) => ({ ...row, draft: undefined }));
 }
 
 /** Inserts new runs in the state their decision gives them, with the first events of their logs. */
 export async function insertRuns(tx: Tx, decided: readonly Decided[], at: string): Promise<void> {
   const rows = decided.flatMap(({ run, decision }) =>
-    run.draft === undefined ? [] : [insertRow(run.draft, decision, at)],
+    run.draft === undefined ? [] : [insertRow(run, run.draft, decision, at)],
   );
   if (rows.length === 0) return;
   await tx`
@@ -130,13 +160,30 @@ export async function placeQueued(tx: Tx, decided: readonly Decided[], at: strin
   );
 }
 
-/** Tells every queued run of a group why it waits, where that changed. Returns the ids of runs whose log grew. */
-export async function explainWaiting(tx: Tx, group: QueueGroup, decision: Decision, at: string): Promise<string[]> {
-  if (decision.kind === "place" || decision.reason === group.reason) return [];
-  const rows = await tx<{ id: string }[]>`
-    UPDATE runs SET reason = ${decision.reason}, placement = ${JSON.stringify(toPlacement(decision, at))}::text::jsonb
-    WHERE state = 'queued' AND queue_key = ${group.queueKey} AND reason <> ${decision.reason} RETURNING id`;
-  const ids = rows.map((row) => row.id);
+/**
+ * Tells the queued runs of a group why they wait, where that changed: a bounded number per call, the first of the group last,
+ * so that the group is found again until all are told. Returns the ids of runs whose log grew.
+ *
+ * A run's row always tells the newest reason. Its log tells a change only when the run has waited a tenth longer since the last
+ * one: a reason that flips every second grows the log of a run that waits a day by a hundred events, not by a hundred thousand.
+ */
+export async function explainWaiting(
+  tx: Tx,
+  group: QueueGroup,
+  decision: Extract<Decision, { kind: "wait" }>,
+  at: string,
+): Promise<string[]> {
+  if (decision.reason === group.reason) return [];
+  const rows = await tx<{ id: string; tell: boolean }[]>`
+    UPDATE runs r SET reason = ${decision.reason}, placement = ${JSON.stringify(toPlacement(decision, at))}::text::jsonb
+    FROM (
+      SELECT id FROM runs WHERE state = 'queued' AND queue_key = ${group.queueKey} AND reason <> ${decision.reason}
+      ORDER BY queue_key DESC, priority, id DESC LIMIT ${MAX_TOLD} FOR UPDATE SKIP LOCKED
+    ) changed
+    WHERE r.id = changed.id RETURNING r.id, coalesce((
+      SELECT now() - e.at >= (now() - r.created_at) / 10 FROM run_events e WHERE e.run_id = r.id AND e.seq = r.last_seq
+    ), true) AS tell`;
+  const ids = rows.filter((row) => row.tell).map((row) => row.id);
   await appendToLogs(
     tx,
     ids.map((runId) => ({ runId, ...decisionEvent(decision, 0) })),
@@ -144,7 +191,7 @@ export async function explainWaiting(tx: Tx, group: QueueGroup, decision: Decisi
   return ids;
 }
 
-function insertRow(draft: RunDraft, decision: Decision, at: string): Record<string, unknown> {
+function insertRow(run: Dispatchable, draft: RunDraft, decision: Decision, at: string): Record<string, unknown> {
   const placed = decision.kind === "place";
   return {
     id: draft.id,
@@ -158,7 +205,7 @@ function insertRow(draft: RunDraft, decision: Decision, at: string): Record<stri
     options: draft.options,
     metadata: draft.metadata,
     requirements: draft.requirements,
-    queue_key: queueKeyOf(draft.workspaceId, draft.requirements),
+    queue_key: run.queueKey,
     state: placed ? "placed" : "queued",
     reason: placed ? "" : decision.reason,
     node_id: placed ? decision.nodeId : null,

@@ -58,7 +58,7 @@ test("D2 and D3: a long queue is placed in order, in bounded steps, and a new ru
   const first = await core.dispatcher.create(core.draft());
   await copies(first, 599);
   const node = await core.addNode("a", { slots: 400 });
-  const late = await core.dispatcher.create(core.draft({ id: "run_zz00000000000000000000000" }));
+  const late = await core.dispatcher.create(core.draft({ id: "run_zz000000000000000000000000" }));
   await until(async () => {
     const rows = await core.store.sql<{ n: number }[]>`SELECT count(*)::int AS n FROM runs WHERE state = 'placed'`;
     return rows[0]?.n === 400;
@@ -83,7 +83,7 @@ test("a reason that flips writes ever fewer events into the logs of those who wa
     const draining = i % 2 === 0;
     await core.store.sql`UPDATE nodes SET draining = ${draining}`;
     core.dispatcher.poke();
-    const wanted = `waiting for device a: ${draining ? "draining" : "all 1 slots in use"}`;
+    const wanted = `waiting for device a: ${draining ? "draining" : "its only slot is in use"}`;
     await until(async () => {
       const rows = await core.store.sql<{ reason: string }[]>`SELECT reason FROM runs WHERE id = ${waiting}`;
       return rows[0]?.reason === wanted;

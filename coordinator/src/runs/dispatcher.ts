@@ -7,33 +7,40 @@
  * D3  Within equal demands, runs are placed by priority, then in order of creation.
  * D4  The row in state `placed` is its own outbox: what is not accepted soon is published again by the sweeper.
  *
- * Everything that waits at the moment a pass starts shares its transaction, so throughput grows under load.
+ * D5  A pass is bounded, however long the queue and large the fleet: a look at the whole queue is made of as many passes as it
+ *     needs, and every group of equal demands has its turn in it.
+ *
+ * Creations that wait at the moment a pass starts share its transaction, so throughput grows under load.
  */
 
-import { type Clock, errorText, MeshError, rfc3339, type Service } from "@mesh/kernel";
+import { type Clock, MeshError, retryable, rfc3339, type Service } from "@mesh/kernel";
 import type { Logger } from "@mesh/observability";
-import type { Store, Tx } from "@mesh/store";
+import { databaseError, type Store, type Tx } from "@mesh/store";
 
 import { loadCandidates, type PlacementNode } from "../membership/candidate-store.ts";
-import { type Decision, place, type Requirements } from "../placement/placement.ts";
+import { capacityFor, type Decision, place, type Requirements } from "../placement/placement.ts";
 import {
   type Decided,
   type Dispatchable,
   explainWaiting,
   insertRuns,
   lockPlacement,
+  type OpenGroup,
   pickQueued,
   placeQueued,
   queueGroups,
+  queueKeys,
 } from "./dispatch-store.ts";
 import { claimIdempotencyKeys } from "./idempotency-store.ts";
-import type { RunDraft } from "./run-draft.ts";
+import { queueKeyOf, type RunDraft } from "./run-draft.ts";
 import type { StoredRequirements } from "./run-row.ts";
 import type { WorkPublisher } from "./work-publisher.ts";
 
 const MAX_DRAFTS_PER_PASS = 64;
-const MAX_GROUPS_PER_PASS = 1000;
+const MAX_GROUPS_PER_PASS = 500;
+const MAX_PICKED_PER_PASS = 256;
 const MAX_WAITING_DRAFTS = 2000;
+const RECOVER_MS = 500;
 
 /** What the dispatcher uses. */
 export interface DispatcherDeps {
@@ -57,7 +64,14 @@ interface Pass {
   readonly placed: readonly { readonly run: Dispatchable; readonly node: PlacementNode }[];
   readonly results: ReadonlyMap<string, string | MeshError>;
   readonly touched: readonly string[];
+  /** Where the look at the queue goes on; undefined when it came to its end. */
+  readonly next: string | undefined;
+  /** More runs could be placed than this pass may. */
+  readonly isFull: boolean;
 }
+
+const STOPPING = "the coordinator is stopping; send the request again";
+const ITS_TURN: Decision = { kind: "wait", reason: "waiting for its turn: earlier runs come first", verdicts: [] };
 
 /** See the guarantees above. */
 export class Dispatcher implements Service {
@@ -65,6 +79,9 @@ export class Dispatcher implements Service {
   readonly #deps: DispatcherDeps;
   #drafts: PendingDraft[] = [];
   #queueDirty = false;
+  /** Queue key after which the look under way goes on; undefined when none is. */
+  #cursor: string | undefined;
+  #isStopped = false;
   #wake: () => void = () => undefined;
 
   constructor(deps: DispatcherDeps) {
@@ -73,6 +90,7 @@ export class Dispatcher implements Service {
 
   /** Creates a run; resolves with its id (that of the earlier run when the idempotency key was used before) once it is stored. */
   create(draft: RunDraft): Promise<string> {
+    if (this.#isStopped) return Promise.reject(new MeshError("unavailable", STOPPING));
     if (this.#drafts.length >= MAX_WAITING_DRAFTS) {
       return Promise.reject(
         new MeshError("resource_exhausted", "too many runs are being created; try again in a moment"),
@@ -93,12 +111,11 @@ export class Dispatcher implements Service {
   async run(signal: AbortSignal): Promise<void> {
     this.#queueDirty = true;
     while (!signal.aborted) {
-      if (this.#drafts.length === 0 && !this.#queueDirty) await this.#idle(signal);
+      if (this.#drafts.length === 0 && !this.#queueDirty && this.#cursor === undefined) await this.#idle(signal);
       else await this.#passOnce(signal);
     }
-    for (const pending of this.#drafts.splice(0)) {
-      pending.reject(new MeshError("unavailable", "the coordinator is stopping; send the request again"));
-    }
+    this.#isStopped = true;
+    for (const pending of this.#drafts.splice(0)) pending.reject(new MeshError("unavailable", STOPPING));
   }
 
   #idle(signal: AbortSignal): Promise<void> {
@@ -115,10 +132,21 @@ export class Dispatcher implements Service {
 
   async #passOnce(signal: AbortSignal): Promise<void> {
     const batch = this.#drafts.splice(0, MAX_DRAFTS_PER_PASS);
-    this.#queueDirty = false;
+    if (this.#cursor === undefined && this.#queueDirty) {
+      this.#queueDirty = false;
+      this.#cursor = "";
+    }
     try {
-      this.#finish(await this.#pass(batch.map((pending) => pending.draft)), batch);
+      const pass = await this.#pass(
+        batch.map((pending) => pending.draft),
+        this.#cursor,
+      );
+      this.#cursor = pass.next;
+      this.#queueDirty ||= pass.isFull;
+      this.#finish(pass, batch);
     } catch (error) {
+      if (this.#cursor !== undefined) this.#queueDirty = true;
+      this.#cursor = undefined;
       await this.#recover(batch, error, signal);
     }
   }
@@ -133,114 +161,123 @@ export class Dispatcher implements Service {
     }
   }
 
-  // One bad draft must not take its neighbours down: they are tried again one by one.
+  // One bad draft must not take its neighbours down: they are tried again one by one, unless it was the database that failed.
   async #recover(batch: readonly PendingDraft[], error: unknown, signal: AbortSignal): Promise<void> {
     this.#deps.log.warn({ err: error, drafts: batch.length }, "placement pass failed");
-    if (batch.length <= 1) {
-      batch[0]?.reject(MeshError.from(error));
-      if (batch.length === 0) {
-        await this.#deps.clock.sleep(500, signal);
-        this.#queueDirty = true;
-      }
+    const failure = databaseError(error, "the run was not created");
+    if (batch.length === 1 || retryable(failure.code)) {
+      for (const pending of batch) pending.reject(failure);
+      await this.#deps.clock.sleep(RECOVER_MS, signal);
       return;
     }
     for (const pending of batch) {
       try {
-        this.#finish(await this.#pass([pending.draft]), [pending]);
+        this.#finish(await this.#pass([pending.draft], undefined), [pending]);
       } catch (single) {
-        this.#deps.log.debug({ err: single, reason: errorText(single) }, "run refused by the database");
-        pending.reject(MeshError.from(single));
+        this.#deps.log.debug({ err: single }, "run refused by the database");
+        pending.reject(databaseError(single, "the run was not created"));
       }
     }
   }
 
-  #pass(drafts: readonly RunDraft[]): Promise<Pass> {
-    return this.#deps.store.sql.begin<Pass>((tx) => this.#inTransaction(tx, drafts));
+  #pass(drafts: readonly RunDraft[], cursor: string | undefined): Promise<Pass> {
+    return this.#deps.store.sql.begin<Pass>((tx) => this.#inTransaction(tx, drafts.map(fromDraft), cursor));
   }
 
-  async #inTransaction(tx: Tx, drafts: readonly RunDraft[]): Promise<Pass> {
+  async #inTransaction(tx: Tx, drafts: readonly Fresh[], cursor: string | undefined): Promise<Pass> {
     await lockPlacement(tx);
     const at = rfc3339(this.#deps.clock.now());
-    const [nodes, groups, claims] = await Promise.all([
+    const [nodes, keys, claims] = await Promise.all([
       loadCandidates(tx, this.#deps.penalized),
-      queueGroups(tx, MAX_GROUPS_PER_PASS),
-      claimIdempotencyKeys(tx, drafts),
+      cursor === undefined ? [] : queueKeys(tx, cursor, MAX_GROUPS_PER_PASS),
+      claimIdempotencyKeys(
+        tx,
+        drafts.map((fresh) => fresh.draft),
+      ),
     ]);
-    const touched: string[] = [];
-    const open: string[] = [];
-    for (const group of groups) {
-      const decision = place(group.workspaceId, toDemands(group.requirements), nodes);
-      if (decision.kind === "place") open.push(group.queueKey);
-      else touched.push(...(await explainWaiting(tx, group, decision, at)));
-    }
-    const queued = open.length === 0 ? [] : await pickQueued(tx, open, freeSlots(nodes));
-    const fresh = drafts.filter((draft) => claims.get(draft.id) === draft.id).map(fromDraft);
-    const decided = decide([...queued, ...fresh], nodes);
+    const fresh = drafts.filter((run) => claims.get(run.id) === run.id);
+    const queue = await lookAtQueue(tx, [...new Set([...keys, ...fresh.map((run) => run.queueKey)])], nodes, at);
+    // Nothing new overtakes what could not all be looked at.
+    const isHeldBack = (run: Fresh): boolean => queue.isFull && queue.keys.has(run.queueKey);
+    const decided = [
+      ...decide([...queue.picked, ...fresh.filter((run) => !isHeldBack(run))], nodes),
+      ...fresh.filter(isHeldBack).map((run) => ({ run, decision: ITS_TURN })),
+    ];
     await insertRuns(tx, decided, at);
     await placeQueued(tx, decided, at);
-    const byId = new Map(nodes.map((node) => [node.id, node]));
-    const placed = decided.flatMap(({ run, decision }) => {
-      const node = decision.kind === "place" ? byId.get(decision.nodeId) : undefined;
-      return node === undefined ? [] : [{ run: { ...run, epoch: run.epoch + 1, attempt: run.attempt + 1 }, node }];
-    });
-    touched.push(...fresh.map((run) => run.id), ...placed.map(({ run }) => run.id));
-    return { placed, results: claims, touched: [...new Set(touched)] };
+    const placed = placedOf(decided, nodes);
+    const touched = new Set([...queue.told, ...fresh.map((run) => run.id), ...placed.map(({ run }) => run.id)]);
+    const next = keys.length === MAX_GROUPS_PER_PASS ? keys.at(-1) : undefined;
+    return { placed, results: claims, touched: [...touched], next, isFull: queue.isFull };
   }
+}
+
+type Fresh = Dispatchable & { readonly draft: RunDraft };
+
+interface Queue {
+  /** Keys that have queued runs. */
+  readonly keys: ReadonlySet<string>;
+  readonly picked: readonly Dispatchable[];
+  /** Ids of runs that were told why they wait. */
+  readonly told: readonly string[];
+  readonly isFull: boolean;
+}
+
+/** Decides once for each group of equal demands: whose runs can be placed, and what the others are told. */
+async function lookAtQueue(
+  tx: Tx,
+  keys: readonly string[],
+  nodes: readonly PlacementNode[],
+  at: string,
+): Promise<Queue> {
+  const groups = await queueGroups(tx, keys);
+  const told: string[] = [];
+  const open: OpenGroup[] = [];
+  for (const group of groups) {
+    const demands = toDemands(group.requirements);
+    const decision = place(group.workspaceId, demands, nodes);
+    if (decision.kind === "wait") told.push(...(await explainWaiting(tx, group, decision, at)));
+    else open.push({ queueKey: group.queueKey, capacity: capacityFor(group.workspaceId, demands, nodes) });
+  }
+  const picked = await pickQueued(tx, open, MAX_PICKED_PER_PASS);
+  const isFull = picked.length === MAX_PICKED_PER_PASS;
+  return { keys: new Set(groups.map((group) => group.queueKey)), picked, told, isFull };
+}
+
+function placedOf(decided: readonly Decided[], nodes: readonly PlacementNode[]): Pass["placed"] {
+  const byId = new Map(nodes.map((node) => [node.id, node]));
+  return decided.flatMap(({ run, decision }) => {
+    const node = decision.kind === "place" ? byId.get(decision.nodeId) : undefined;
+    return node === undefined ? [] : [{ run: { ...run, epoch: run.epoch + 1, attempt: run.attempt + 1 }, node }];
+  });
 }
 
 // Slots are counted down while deciding, so that one pass never gives a slot twice.
 function decide(runs: readonly Dispatchable[], nodes: readonly PlacementNode[]): Decided[] {
   const ordered = runs.toSorted((a, b) => b.priority - a.priority || (a.id < b.id ? -1 : 1));
-  const live = new Map(nodes.map((node) => [node.id, node]));
+  const live = nodes.map((node) => ({ ...node }));
+  const byId = new Map(live.map((node) => [node.id, node]));
   return ordered.map((run) => {
-    const decision: Decision = place(run.workspaceId, toDemands(run.requirements), [...live.values()]);
-    if (decision.kind === "place") {
-      const node = live.get(decision.nodeId);
-      if (node !== undefined) live.set(node.id, { ...node, slotsUsed: node.slotsUsed + 1 });
-    }
+    const decision = place(run.workspaceId, toDemands(run.requirements), live);
+    const node = decision.kind === "place" ? byId.get(decision.nodeId) : undefined;
+    if (node !== undefined) node.slotsUsed += 1;
     return { run, decision };
   });
-}
-
-function freeSlots(nodes: readonly PlacementNode[]): number {
-  return Math.max(
-    1,
-    nodes.reduce((sum, node) => sum + Math.max(0, node.slots - node.slotsUsed), 0),
-  );
 }
 
 function toDemands(stored: StoredRequirements): Requirements {
   return { nodeId: stored.node_id, labels: stored.labels, os: stored.os, arch: stored.arch, tools: stored.tools };
 }
 
-function fromDraft(draft: RunDraft): Dispatchable {
-  const {
-    id,
-    workspaceId,
-    assistantId,
-    bundleDigest,
-    input,
-    options,
-    metadata,
-    requirements,
-    priority,
-    timeoutMs,
-    createdBy,
-  } = draft;
+function fromDraft(draft: RunDraft): Fresh {
+  const { id, workspaceId, assistantId, bundleDigest, input, options, metadata, requirements } = draft;
+  const { priority, timeoutMs, createdBy } = draft;
   return {
-    id,
-    workspaceId,
-    assistantId,
-    bundleDigest,
-    input,
-    options,
-    metadata,
-    requirements,
-    priority,
-    timeoutMs,
-    createdBy,
+    ...{ id, workspaceId, assistantId, bundleDigest, input, options, metadata, requirements },
+    ...{ priority, timeoutMs, createdBy },
     attempt: 0,
     epoch: 0,
+    queueKey: queueKeyOf(workspaceId, requirements),
     draft,
   };
 }

@@ -81,9 +81,9 @@ async function startNode(slots = 2): Promise<Node> {
   const targets = {
     cancel: executor.cancel.bind(executor),
     drop: executor.drop.bind(executor),
-    committed: (key: { runId: string; epoch: number }, n: number): void => {
+    committed: (key: { runId: string; epoch: number }, n: number, hasEnded: boolean): void => {
       const run = journal.run(key);
-      if (run !== undefined) journal.committed(run, n);
+      if (run !== undefined) journal.committed(run, n, hasEnded);
     },
     resend: sender.resend.bind(sender),
     setDraining: (isDraining: boolean): void => executor.setPolicy({ slots: 0, isDraining }),

@@ -242,6 +242,19 @@ test("the end of a run moves behind what the coordinator has when a power cut to
   await journal.close();
 });
 
+test("the end of a run moves behind the one event that a power cut took, although both have the same number", async () => {
+  const journal = await open();
+  const run = await journal.start(item(1), ACCEPTED);
+  journal.append(run, END);
+  await released(run, 2);
+  journal.committed(run, 2, false);
+  await released(run, 3);
+  expect((await journal.read(run, 3, Infinity)).map((event) => [event.n, event.kind])).toEqual([[3, "run.finished"]]);
+  journal.committed(run, 3, true);
+  expect(journal.runs()).toHaveLength(0);
+  await journal.close();
+});
+
 test("one sync serves many runs", async () => {
   const journal = await open();
   const started = performance.now();

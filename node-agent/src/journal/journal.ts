@@ -156,10 +156,12 @@ export class Journal {
     return numbered.n;
   }
 
-  /** The coordinator has stored events up to `n`. */
-  committed(run: RunLog, n: number): void {
+  /** The coordinator has stored events up to `n`; `hasEnded` is false when the end of the run is not among them. */
+  committed(run: RunLog, n: number, hasEnded = true): void {
     const terminal = run.terminalN > 0 ? run.entry(run.terminalN)?.event : undefined;
-    if (n > run.lastN && terminal !== undefined) {
+    // Its number may belong to an event that a power cut took from this disk.
+    const isTaken = n > run.lastN || (n >= run.terminalN && !hasEnded);
+    if (isTaken && terminal !== undefined) {
       this.#renumberTerminal(run, terminal, n);
       return;
     }

@@ -9,7 +9,7 @@ import type { RunKey } from "../journal/record.ts";
 export interface CommandTargets {
   readonly cancel: (run: RunKey, why: string) => boolean;
   readonly drop: (run: RunKey) => void;
-  readonly committed: (run: RunKey, n: number) => void;
+  readonly committed: (run: RunKey, n: number, hasEnded: boolean) => void;
   readonly resend: (run: RunKey, fromN: number) => boolean;
   readonly setDraining: (isDraining: boolean) => void;
   readonly handBack: () => void;
@@ -30,7 +30,8 @@ export function executeCommand(targets: CommandTargets, data: Uint8Array): Uint8
 /** Acts on what the coordinator says about one run. */
 export function applyLease(targets: CommandTargets, lease: RunLease): void {
   const run = { runId: lease.run_id, epoch: lease.epoch };
-  if (lease.committed_n > 0) targets.committed(run, lease.committed_n);
+  // Only a run that goes on has a lease.
+  if (lease.committed_n > 0) targets.committed(run, lease.committed_n, lease.lease_ms === 0);
   if (lease.desired === "drop") targets.drop(run);
   else if (lease.desired === "cancel") targets.cancel(run, "cancelled by the coordinator");
 }
@@ -42,7 +43,7 @@ function execute(targets: CommandTargets, { command }: Command): CommandAnswer {
       return isKnown ? DONE : { ok: false, message: "the run is not here" };
     }
     case "ack":
-      for (const run of command.value.runs) targets.committed(keyOf(run), run.last_n);
+      for (const run of command.value.runs) targets.committed(keyOf(run), run.last_n, true);
       return DONE;
     case "drain":
       targets.setDraining(command.value.draining);

@@ -157,8 +157,10 @@ export class CoordinatorStub {
 
   #lease(runId: string, epoch: number): HeartbeatAnswer["runs"][number] {
     const key = `${runId}:${epoch}`;
-    const committed_n = this.runs.get(key)?.events.length ?? 0;
-    return { run_id: runId, epoch, lease_ms: 60_000, desired: this.desired.get(key) ?? "continue", committed_n };
+    const events = this.runs.get(key)?.events ?? [];
+    const committed_n = events.length;
+    const lease_ms = events.at(-1)?.kind === "run.finished" ? 0 : 60_000;
+    return { run_id: runId, epoch, lease_ms, desired: this.desired.get(key) ?? "continue", committed_n };
   }
 
   #bundle(request: BundleChunkRequest): Uint8Array {

@@ -1,3 +1,3 @@
 /** The agent loop: messages, tools, queues, limits, compaction. */
 
-export const AGENT_PROTOCOL_VERSION = 1;
+export { startRun, continueRun, resumeRun } from "./run.ts";

@@ -1,7 +1,14 @@
 /** One model call with its retries, bound to where it goes. */
 
 import type { Clock } from "@mesh/kernel";
-import type { AssistantMessage, ModelConfig, StreamConfig, StreamProvider, StreamSink } from "@mesh/llm";
+import {
+  type AssistantMessage,
+  type ModelConfig,
+  type StreamConfig,
+  type StreamProvider,
+  type StreamSink,
+  streamWithRetry,
+} from "@mesh/llm";
 
 /** A model and how to reach it. */
 export interface ModelTarget {
@@ -14,14 +21,17 @@ export interface ModelTarget {
 }
 
 const ignore: StreamSink = () => undefined;
+// Without randomness the delays of retries have no jitter.
+const middle = (): number => 0.5;
 
-/** The whole answer; rejects with a `ProviderError`. */
+/** The whole answer; a final failure is a message as well, with `stopReason` `error` or `aborted`. */
 export function callModel(
   target: ModelTarget,
   config: StreamConfig,
   signal: AbortSignal,
   sink: StreamSink = ignore,
 ): Promise<AssistantMessage> {
-  const keyed = target.apiKey === undefined ? config : { ...config, apiKey: target.apiKey };
-  return target.provider.stream(keyed, sink, signal);
+  const { apiKey, provider, clock, random = middle } = target;
+  const keyed = apiKey === undefined ? config : { ...config, apiKey };
+  return streamWithRetry({ provider, config: keyed, sink, signal }, { clock, random });
 }

@@ -10,14 +10,13 @@ import { errorText } from "@mesh/kernel";
 import {
   type AssistantMessage,
   type Message,
-  ProviderError,
   type StreamConfig,
   textContent,
   type ToolDefinition,
 } from "@mesh/llm";
 
 import { AttemptView, withoutCalls } from "./attempt-view.ts";
-import { raced } from "./cancel.ts";
+import { raced, type Raced } from "./cancel.ts";
 import { calibrated, compactHistory, type ContextConfig, contextFor, withHeadroom } from "./compaction.ts";
 import { tieredCompaction } from "./compaction-strategy.ts";
 import type { ExtensionFailure } from "./extension-chain.ts";
@@ -92,27 +91,26 @@ async function ask(run: LiveRun, notes: readonly string[]): Promise<AssistantMes
   const view = new AttemptView(run);
   for (let isRecovered = false; ; isRecovered = true) {
     const outcome = await attempt(run, view, notes);
-    const error = outcome.kind === "error" ? outcome.error : undefined;
-    if (!isRecovered && error instanceof ProviderError && error.errorClass === "overflow" && recover(run, view, error)) {
-      continue;
-    }
+    const answer = outcome.kind === "value" ? outcome.value : undefined;
+    if (!isRecovered && answer?.errorClass === "overflow" && recover(run, view, answer)) continue;
     view.detach();
-    const message =
-      outcome.kind === "value"
-        ? complete(outcome.value)
-        : outcome.kind === "cancelled"
-          ? view.partial("aborted", "The run was cancelled.")
-          : failed(run, view, outcome.error);
+    const message = answer === undefined ? unanswered(view, outcome) : complete(answer);
     if (!view.isOpen) run.emit({ type: "messageStart", message: { ...message, content: [] } });
     return run.recordAnswer(message);
   }
+}
+
+/** The message of a call that was cancelled, or whose request could not be built. */
+function unanswered(view: AttemptView, outcome: Raced<AssistantMessage>): AssistantMessage {
+  if (outcome.kind === "error") return view.partial("error", errorText(outcome.error));
+  return view.partial("aborted", "The run was cancelled.");
 }
 
 async function attempt(
   run: LiveRun,
   view: AttemptView,
   notes: readonly string[],
-): ReturnType<typeof raced<AssistantMessage>> {
+): Promise<Raced<AssistantMessage>> {
   const { model } = run.config;
   const span = startSpan(
     run.config.telemetry,
@@ -195,16 +193,8 @@ function complete(message: AssistantMessage): AssistantMessage {
   return neverRuns(message) ? withoutCalls(message) : message;
 }
 
-function failed(run: LiveRun, view: AttemptView, error: unknown): AssistantMessage {
-  const text = errorText(error);
-  if (!(error instanceof ProviderError)) return view.partial("error", text);
-  if (error.errorClass === "aborted" && run.signal.aborted) return view.partial("aborted", text);
-  const said = error.partial ?? view.partial("error", text);
-  return withoutCalls({ ...said, stopReason: "error", errorMessage: text, errorClass: error.errorClass });
-}
-
 /** Compacts after an overflow; false when there is nothing to gain or the run has done it too often. */
-function recover(run: LiveRun, view: AttemptView, error: ProviderError): boolean {
+function recover(run: LiveRun, view: AttemptView, answer: AssistantMessage): boolean {
   const config = contextConfig(run);
   const { overflowRecoveries } = run.counters;
   const limit = run.config.maxOverflowRecoveries ?? DEFAULT_OVERFLOW_RECOVERIES;
@@ -220,8 +210,8 @@ function recover(run: LiveRun, view: AttemptView, error: ProviderError): boolean
     attempt: 1,
     maxAttempts: 2,
     delayMs: 0,
-    errorClass: error.errorClass,
-    errorMessage: errorText(error),
+    errorClass: "overflow",
+    errorMessage: answer.errorMessage ?? "the prompt does not fit the model",
   });
   run.compacted([...fitted], {
     method: "overflow",

@@ -138,7 +138,7 @@ export function readRunState(json: string): RunState {
     turn: typeof value["turn"] === "number" ? value["turn"] : 0,
     isTurnOpen: value["isTurnOpen"] === true,
     counters: { ...NO_COUNTERS, ...state.counters },
-    detector: { last: null, count: 0, steered: [], ...state.detector },
+    detector: isObject(value["detector"]) ? state.detector : { last: null, count: 0, steered: [] },
     stats: { ...NO_STATS, ...state.stats },
   };
 }

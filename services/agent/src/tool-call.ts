@@ -16,6 +16,7 @@ import type { LiveRun } from "./live-run.ts";
 import { type ChainVerdict, DENIED_PREFIX, runChain, ToolCallRequest } from "./middleware.ts";
 import { compileSchema } from "./schema.ts";
 import { addStats, foldChild, NO_STATS, type RunStats } from "./stats.ts";
+import { SUB_AGENT_STATS_KEY } from "./sub-agent-stats.ts";
 import { startSpan } from "./telemetry.ts";
 import {
   type AgentTool,
@@ -32,9 +33,6 @@ export type Judgement =
   | { readonly kind: "run"; readonly tool: AgentTool; readonly args: JsonObject }
   | { readonly kind: "wait"; readonly need: "approval" | "external"; readonly args: JsonObject; readonly reason?: string }
   | { readonly kind: "answer"; readonly text: string };
-
-/** Key under which the stats of delegated runs stand in a result's details. */
-export const SUB_AGENT_STATS_KEY = "subAgentStats";
 
 /** Microtasks that a cancelled tool gets to unwind and report. */
 const CANCEL_GRACE_TICKS = 500;

@@ -9,8 +9,9 @@
  */
 
 import type { JsonObject } from "@mesh/kernel";
-import { textContent, type ToolCallContent, type ToolResultMessage } from "@mesh/llm";
+import { type InputContent, textContent, type ToolCallContent, type ToolResultMessage } from "@mesh/llm";
 
+import { raced } from "./cancel.ts";
 import type { ToolResult } from "./extension.ts";
 import type { LiveRun } from "./live-run.ts";
 import { DENIED_PREFIX } from "./middleware.ts";
@@ -18,7 +19,7 @@ import type { CallAnswer, PendingCall } from "./run-state.ts";
 import { type AgentTool, CANCELLED_TEXT, textOutput } from "./tool.ts";
 import { answerCall, execute, type Judgement, judge, tellEnd } from "./tool-call.ts";
 import { LOST_CALL_TEXT } from "./transcript.ts";
-import { capContent, DEFAULT_OUTPUT_CAP } from "./truncate.ts";
+import { capContent, DEFAULT_OUTPUT_CAP, type OutputCap } from "./truncate.ts";
 
 const SKIPPED_TEXT = "Skipped: a new message arrived before this call was run.";
 const FAILED_RUN_TEXT = "Not run: a required extension failed the run.";
@@ -35,28 +36,21 @@ export async function runPending(
   answers: ReadonlyMap<string, CallAnswer> = new Map(),
 ): Promise<"done" | "waiting"> {
   for (const [index, each] of run.pending.entries()) await applyAnswer(run, index, each, answers.get(each.call.id));
-  await flush(run);
+  flush(run);
   const { toolStrategy = "parallel" } = run.config;
   const size = toolStrategy === "parallel" ? Infinity : toolStrategy === "sequential" ? 1 : toolStrategy.batch;
   for (;;) {
     const unit = nextUnit(run, Number.isNaN(size) ? 1 : Math.max(1, size));
     if (unit.length === 0) break;
     await runUnit(run, unit);
-    await flush(run);
+    flush(run);
     if (size !== Infinity && pollSteering(run)) await settleReady(run, SKIPPED_TEXT);
   }
-  if (run.signal.aborted) await cancelRest(run);
-  await flush(run);
+  if (run.signal.aborted) await abandonPending(run, CANCELLED_TEXT);
+  flush(run);
   if (run.pending.some((each) => each.status === "waiting")) return "waiting";
   run.pending = [];
   return "done";
-}
-
-/** Answers every call of a response with one error, without running any. */
-export async function answerAll(run: LiveRun, text: string): Promise<void> {
-  await settleReady(run, text);
-  await flush(run);
-  run.pending = [];
 }
 
 /** The next calls to judge and run; with an order to keep, nothing passes a call that waits. */
@@ -131,17 +125,32 @@ function answered(run: LiveRun, index: number, text: string): ToolResult {
 /** Keeps a result; what is too long for a history is cut here, once. */
 async function settle(run: LiveRun, index: number, result: ToolResult, tool?: AgentTool): Promise<void> {
   const { call } = pendingAt(run, index);
-  const { outputCap = DEFAULT_OUTPUT_CAP, outputStash } = run.config;
+  const { outputCap = DEFAULT_OUTPUT_CAP } = run.config;
   let { content } = result.output;
   if (outputCap !== null) {
     const maxLines = tool?.maxOutputLines ?? outputCap.maxLines;
     // A tool that pages its own output is trusted with its size as well.
     const cap = maxLines === Infinity ? { maxLines, maxBytes: Infinity } : { ...outputCap, maxLines };
-    content = await capContent(content, cap, outputStash && { store: outputStash, callId: call.id });
+    content = await capped(run, call.id, content, cap);
   }
   update(run, index, { status: "settled", content, isError: result.isError });
-  await flush(run);
+  flush(run);
   await run.checkpoint("toolResult");
+}
+
+/** A stash that hangs must not hold a cancelled run: the text is then cut without being kept. */
+async function capped(
+  run: LiveRun,
+  callId: string,
+  content: readonly InputContent[],
+  cap: OutputCap,
+): Promise<readonly InputContent[]> {
+  const { outputStash } = run.config;
+  if (outputStash !== undefined) {
+    const outcome = await raced(() => capContent(content, cap, { store: outputStash, callId }), run.signal);
+    if (outcome.kind === "value") return outcome.value;
+  }
+  return capContent(content, cap, undefined);
 }
 
 async function settleReady(run: LiveRun, text: string): Promise<void> {
@@ -150,16 +159,20 @@ async function settleReady(run: LiveRun, text: string): Promise<void> {
   }
 }
 
-async function cancelRest(run: LiveRun): Promise<void> {
+/** Answers every call that has no result, and leaves nothing pending. */
+export async function abandonPending(run: LiveRun, text: string): Promise<void> {
   for (const [index, each] of run.pending.entries()) {
-    if (each.status !== "settled" && each.status !== "recorded") {
-      await settle(run, index, answered(run, index, CANCELLED_TEXT));
-    }
+    if (each.status === "settled" || each.status === "recorded") continue;
+    // The start of a started call was told already.
+    const result = each.status === "started" ? ended(run, each, text) : answered(run, index, text);
+    await settle(run, index, result);
   }
+  flush(run);
+  run.pending = [];
 }
 
 /** Records every result whose turn it is. */
-async function flush(run: LiveRun): Promise<void> {
+function flush(run: LiveRun): void {
   for (const [index, each] of run.pending.entries()) {
     if (each.status === "recorded") continue;
     if (each.status !== "settled") return;
@@ -189,7 +202,7 @@ async function applyAnswer(
   if (each.status === "started") {
     const tool = run.tools.find((known) => known.name === each.call.name);
     if (tool?.repeatable === true) update(run, index, { status: "approved" });
-    else await settle(run, index, lost(run, each));
+    else await settle(run, index, ended(run, each, LOST_CALL_TEXT));
     return;
   }
   if (each.status !== "waiting" || answer === undefined) return;
@@ -223,9 +236,9 @@ async function applyEdit(run: LiveRun, index: number, args: JsonObject): Promise
   else update(run, index, { status: judgement.kind === "run" ? "approved" : "waiting", args: judgement.args });
 }
 
-/** A call that was running when its process went away: its start was told, so only its end is. */
-function lost(run: LiveRun, each: PendingCall): ToolResult {
-  const result = { output: textOutput(LOST_CALL_TEXT), isError: true };
+/** The result of a call whose start was told and whose end was not. */
+function ended(run: LiveRun, each: PendingCall, text: string): ToolResult {
+  const result = { output: textOutput(text), isError: true };
   tellEnd(run, each.call, result);
   return result;
 }

@@ -25,7 +25,7 @@ export const DEFAULT_OUTPUT_CAP: OutputCap = { maxLines: 200, maxBytes: 200_000 
 export interface OutputStash {
   /** Resolves to whether the text is kept; may evict what was stashed before. */
   put(key: string, text: string): Promise<boolean>;
-  remove(key: string): Promise<void>;
+  remove(key: string): Promise<unknown>;
   has(key: string): Promise<boolean>;
 }
 

@@ -125,7 +125,7 @@ function resolve(root: JsonObject, reference: string): JsonObject | undefined {
   if (!reference.startsWith("#")) return undefined;
   let at: unknown = root;
   for (const step of reference.slice(1).split("/").slice(1)) {
-    const name = decodeURIComponent(step).replaceAll("~1", "/").replaceAll("~0", "~");
+    const name = step.replaceAll("~1", "/").replaceAll("~0", "~");
     at = isObject(at) ? at[name] : undefined;
   }
   return isObject(at) ? (at as JsonObject) : undefined;
