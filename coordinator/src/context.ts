@@ -177,7 +177,6 @@ function createApi(core: Core, publicUrl: () => string): Api {
       access,
       enrolment,
       bus,
-      clock,
       ids,
       publicUrl,
       cutOff,

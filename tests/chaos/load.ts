@@ -12,6 +12,8 @@ const REQUEST_MS = 5000;
 /** A reader takes a new connection at least this often, with its cursor. */
 const READ_MS = 8000;
 const RETRY_MS = 150;
+/** No fault is allowed to keep the API away for longer. */
+const INSIST_MS = 90_000;
 // Heartbeats every 5 s repeat a cancel whose message was lost, then a run has 5 s to obey.
 const CANCEL_MS = 12_000;
 
@@ -146,7 +148,8 @@ export class Load {
 
   // Repeats until there is an answer; only an answer that blames the client ends it.
   async #insist(method: string, path: string, body: unknown, headers = {}): Promise<Record<string, unknown>> {
-    while (!this.#giveUp.signal.aborted) {
+    const endMs = this.#deps.clock.monotonic() + INSIST_MS;
+    while (!this.#giveUp.signal.aborted && this.#deps.clock.monotonic() < endMs) {
       try {
         return await this.#api(AbortSignal.timeout(REQUEST_MS)).call(method, path, body, headers);
       } catch (error) {
@@ -154,7 +157,7 @@ export class Load {
         await this.#deps.clock.sleep(RETRY_MS, this.#giveUp.signal);
       }
     }
-    throw new Error(`no answer of ${path} in all the time`);
+    throw new Error(`no answer to ${method} ${path} in ${INSIST_MS / 1000} s`);
   }
 
   #judge(error: unknown, what: string): void {

@@ -51,11 +51,12 @@ async function main(): Promise<number> {
 function report(name: ScenarioName, { problems, history, rounds, quiet }: Outcome): void {
   const total = rounds.reduce((sum, seconds) => sum + seconds, 0);
   const slowest = Math.max(0, ...rounds);
-  const { runs, events, readers } = history;
+  const { runs, events, journals, readers } = history;
   console.log(
     `${problems.length === 0 ? "ok  " : "FAIL"} ${name}: ${SCENARIOS[name].what}\n` +
       `     ${rounds.length} rounds in ${total.toFixed(1)} s (slowest ${slowest.toFixed(1)} s), all ended after ${quiet.toFixed(1)} s; ` +
-      `${runs.length} runs (${endsOf(runs)}), ${events.length} events, ${readers.length} readers`,
+      `${runs.length} runs (${endsOf(runs)}), ${events.length} events, ` +
+      `${journals.length} of them found in journals, ${readers.length} readers`,
   );
   for (const problem of problems.slice(0, MAX_PRINTED)) console.log(`     ${problem}`);
   if (problems.length === 0) return;

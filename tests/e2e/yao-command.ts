@@ -104,7 +104,7 @@ export class YaoHome implements AsyncDisposable {
     const isMine = ({ pid, args }: ProcessRow): boolean =>
       mine.has(pid) || args.includes(this.dir) || environmentOf(pid).includes(this.dir);
     for (const row of all) if (isMine(row)) mine.add(row.pid);
-    for (let before = -1; before !== mine.size; ) {
+    for (let before = -1; before !== mine.size;) {
       before = mine.size;
       for (const { pid, parent } of all) if (mine.has(parent)) mine.add(pid);
     }

@@ -4,6 +4,8 @@
  * J1  A join token works for its number of devices and until it expires; only its hash is stored.
  * J2  A device proves that it holds its key; a node's credentials are only ever issued to that key.
  * J3  Joining is one transaction: after any failure the token is unused and there is no node.
+ * J4  A device that never got the answer may ask again: its key is a member already, so a token that is used up gives it nothing
+ *     new.
  */
 
 import { createHash, randomBytes } from "node:crypto";
@@ -14,7 +16,7 @@ import type { JoinNodeRequest, JoinNodeResponse, NodeCredentials, RenewNodeReque
 import { insertAudit, type Store, type Tx } from "@mesh/store";
 
 import { checkLabels, checkName } from "./node-name.ts";
-import { findNodeByKey, insertNode, lockJoinToken, updateNode, useJoinToken } from "./node-store.ts";
+import { findNodeByKey, insertNode, lockJoinToken, lockNodes, updateNode, useJoinToken } from "./node-store.ts";
 
 /** Life of a node's JWT; renewed at half of it. */
 const JWT_MS = 24 * 3_600_000;
@@ -82,7 +84,8 @@ export async function joinNode(deps: EnrolmentDeps, request: JoinNodeRequest): P
     );
   }
   const joined = await deps.store.sql.begin((tx) => admit(deps, tx, request, hashOf(secret)));
-  await deps.prepareNode(joined.digest, joined.slots);
+  // The device is in, whatever NATS does: its consumer is made when it says hello, too.
+  await deps.prepareNode(joined.digest, joined.slots).catch(() => undefined);
   return {
     node_id: joined.nodeId,
     name: joined.name,
@@ -127,10 +130,7 @@ async function admit(deps: EnrolmentDeps, tx: Tx, request: JoinNodeRequest, hash
   const token = await lockJoinToken(tx, hash);
   if (token === undefined) throw refused("the join token is not known");
   if (token.expired) throw refused("the join token has expired");
-  if (token.uses_left <= 0) throw refused("the join token was used already");
-  const labels = { ...request.labels, ...token.labels };
-  checkLabels(labels);
-  const facts = request.facts ?? {};
+  await lockNodes(tx);
   const known = await findNodeByKey(tx, request.nkey);
   if (known?.removed_at instanceof Date) {
     throw new MeshError(
@@ -138,10 +138,19 @@ async function admit(deps: EnrolmentDeps, tx: Tx, request: JoinNodeRequest, hash
       "this device's key was removed; forget it with `yao node leave` on the device, then join again",
     );
   }
+  if (token.uses_left <= 0) {
+    if (known === undefined) throw refused("the join token was used already");
+    return { nodeId: known.id, name: known.name, digest: known.digest, slots: known.slots };
+  }
+  const labels = { ...request.labels, ...token.labels };
+  checkLabels(labels);
+  const facts = request.facts ?? {};
   await useJoinToken(tx, hash);
   const audit = { id: deps.ids.next("audit"), actor: "node", action: "node.join" };
   if (known !== undefined) {
-    await updateNode(tx, known.id, { labels: { ...known.labels, ...labels } });
+    const all = { ...known.labels, ...labels };
+    checkLabels(all);
+    await updateNode(tx, known.id, { labels: all });
     await insertAudit(tx, { ...audit, object: known.id, detail: { name: known.name, again: true } });
     return { nodeId: known.id, name: known.name, digest: known.digest, slots: known.slots };
   }

@@ -1,11 +1,16 @@
-/** The statements behind heartbeats. */
+/** The statements behind heartbeats; each runs in a transaction of the caller, since a node is alive only together with its leases. */
 
-import type { Heartbeat } from "@mesh/proto";
-import type { Sql } from "@mesh/store";
+import { isId } from "@mesh/kernel";
+import type { Heartbeat, RunProgress } from "@mesh/proto";
+import type { Tx } from "@mesh/store";
 
 import { appendToLogs } from "../runs/run-log.ts";
 import { LEASE_MS, RUN_EVENT, type RunState } from "../runs/run-state.ts";
+import { storableText } from "../runs/storable.ts";
 import { OFFLINE_AFTER_MS } from "./candidate-store.ts";
+
+/** The largest number that the column holds. */
+const MAX_EPOCH = 2 ** 31 - 1;
 
 /** A node that sent a beat. */
 export interface BeatNode {
@@ -33,10 +38,10 @@ export interface BeatRun {
 }
 
 /** Records the newest beat of each node; nodes that are unknown or removed are missing from the result. */
-export async function recordBeats(sql: Sql, beats: ReadonlyMap<string, Heartbeat>): Promise<readonly BeatNode[]> {
+export async function recordBeats(tx: Tx, beats: ReadonlyMap<string, Heartbeat>): Promise<readonly BeatNode[]> {
   const rows = [...beats].map(([digest, beat]) => ({
     digest,
-    boot_id: beat.boot_id.slice(0, 64),
+    boot_id: storableText(beat.boot_id.slice(0, 64)),
     hb_seq: beat.hb_seq,
     goodbye: beat.goodbye,
     load: {
@@ -46,10 +51,10 @@ export async function recordBeats(sql: Sql, beats: ReadonlyMap<string, Heartbeat
       journal_unacked_bytes: beat.journal_unacked_bytes,
     },
   }));
-  return sql<BeatNode[]>`
+  return tx<BeatNode[]>`
     WITH beat AS (
       SELECT n.id, n.digest, n.slots, n.draining, b.boot_id, b.hb_seq, b.goodbye, b.load
-      FROM jsonb_to_recordset(${sql.json(rows)}::jsonb)
+      FROM jsonb_to_recordset(${tx.json(rows)}::jsonb)
         AS b (digest text, boot_id text, hb_seq bigint, goodbye boolean, load jsonb)
       JOIN nodes n ON n.digest = b.digest AND n.removed_at IS NULL
     ), before AS (
@@ -67,24 +72,30 @@ export async function recordBeats(sql: Sql, beats: ReadonlyMap<string, Heartbeat
 }
 
 /** A hello counts as a sign of life: a node that just connected may take work at once. */
-export async function recordHello(sql: Sql, nodeId: string, bootId: string): Promise<void> {
-  await sql`
-    INSERT INTO node_liveness AS l (node_id, boot_id, hb_seq, seen_at) VALUES (${nodeId}, ${bootId}, 0, clock_timestamp())
+export async function recordHello(tx: Tx, nodeId: string, bootId: string): Promise<void> {
+  await tx`
+    INSERT INTO node_liveness AS l (node_id, boot_id, hb_seq, seen_at) VALUES (${nodeId}, ${storableText(bootId.slice(0, 64))}, 0, clock_timestamp())
     ON CONFLICT (node_id) DO UPDATE SET seen_at = excluded.seen_at, goodbye = false, boot_id = excluded.boot_id,
       hb_seq = CASE WHEN l.boot_id = excluded.boot_id THEN l.hb_seq ELSE 0 END`;
 }
 
 /** Renews the leases of the runs that nodes report and returns what the coordinator thinks of each of them. */
 export async function renewLeases(
-  sql: Sql,
+  tx: Tx,
   beats: ReadonlyMap<string, Heartbeat>,
   nodes: readonly BeatNode[],
 ): Promise<readonly BeatRun[]> {
-  const held = nodes.flatMap((node) => {
-    const beat = beats.get(node.digest);
-    return (beat?.runs ?? []).map((run) => ({ nodeId: node.id, runId: run.run_id, epoch: run.epoch }));
-  });
-  return held.length === 0 ? [] : renew(sql, held);
+  return renew(
+    tx,
+    nodes.flatMap((node) => heldBy(node.id, beats.get(node.digest)?.runs ?? [])),
+  );
+}
+
+/** What a node reports, without what cannot be a run: that is answered like a run that is not the node's. */
+export function heldBy(nodeId: string, runs: readonly RunProgress[]): HeldRun[] {
+  return runs
+    .filter((run) => isId("run", run.run_id) && run.epoch <= MAX_EPOCH)
+    .map((run) => ({ nodeId, runId: run.run_id, epoch: run.epoch }));
 }
 
 /** One run that one node says it holds. */
@@ -95,10 +106,10 @@ export interface HeldRun {
 }
 
 /** See {@link renewLeases}; also used when a node says hello. */
-export async function renew(sql: Sql, held: readonly HeldRun[]): Promise<readonly BeatRun[]> {
-  return sql.begin(async (tx) => {
-    const runIds = held.map((run) => run.runId);
-    const back = await tx<{ id: string }[]>`
+export async function renew(tx: Tx, held: readonly HeldRun[]): Promise<readonly BeatRun[]> {
+  if (held.length === 0) return [];
+  const runIds = held.map((run) => run.runId);
+  const back = await tx<{ id: string }[]>`
       UPDATE runs r SET lease_until = now() + ${LEASE_MS} * interval '1 ms', hold_until = NULL,
         reason = CASE WHEN r.hold_until IS NULL THEN r.reason ELSE '' END
       FROM (
@@ -110,18 +121,17 @@ export async function renew(sql: Sql, held: readonly HeldRun[]): Promise<readonl
         ORDER BY o.id FOR UPDATE OF o
       ) old
       WHERE r.id = old.id RETURNING r.id, old.hold_until IS NOT NULL AS back`.then((rows) =>
-      rows.filter((row) => "back" in row && row["back"] === true),
-    );
-    await appendToLogs(
-      tx,
-      back.map((row) => ({ runId: row.id, kind: RUN_EVENT.reachable, body: { reason: "the device answers again" } })),
-    );
-    const returned = new Set(back.map((row) => row.id));
-    const rows = await tx<Omit<BeatRun, "back">[]>`
+    rows.filter((row) => "back" in row && row["back"] === true),
+  );
+  await appendToLogs(
+    tx,
+    back.map((row) => ({ runId: row.id, kind: RUN_EVENT.reachable, body: { reason: "the device answers again" } })),
+  );
+  const returned = new Set(back.map((row) => row.id));
+  const rows = await tx<Omit<BeatRun, "back">[]>`
       SELECT id, node_id, lease_epoch, state, committed_n, cancel_requested_at IS NOT NULL AS cancelled,
         greatest(0, extract(epoch FROM lease_until - now()) * 1000)::int AS lease_ms,
         coalesce((SELECT e.n IS NOT NULL FROM run_events e WHERE e.run_id = runs.id AND e.seq = runs.last_seq), false) AS ended_by_node
       FROM runs WHERE id = ANY (${runIds})`;
-    return rows.map((row) => ({ ...row, back: returned.has(row.id) }));
-  });
+  return rows.map((row) => ({ ...row, back: returned.has(row.id) }));
 }

@@ -3,7 +3,9 @@
  *
  * H1  Liveness is judged by the database's clock, so any replica may answer any beat.
  * H2  A run's lease is renewed only for the (run, epoch) that its node reports; a run the node should not hold is answered `drop`.
- * H3  Beats that arrive together share one transaction.
+ * H3  Beats that arrive together share one transaction, and one transaction runs at a time: a slow database makes larger ones,
+ *     not more. What one node reports cannot spoil the others' beats.
+ * H4  A node becomes alive in the same transaction that renews its leases: nobody sees it alive and its runs forgotten.
  */
 
 import { type Bus, COORDINATOR_QUEUE, nodeOfSubject, subjects } from "@mesh/bus";
@@ -41,13 +43,11 @@ interface PendingBeat {
 
 /** The heartbeat responder of one replica. */
 export function createHeartbeats(deps: HeartbeatDeps): Service {
-  let pending: PendingBeat[] = [];
-  let gathering = false;
+  const pending: PendingBeat[] = [];
+  let isBusy = false;
 
   const flush = async (): Promise<void> => {
-    gathering = false;
     const beats = pending.splice(0, MAX_BEATS);
-    if (pending.length > 0) gather();
     try {
       const answers = await answerAll(deps, beats);
       for (const entry of beats)
@@ -57,10 +57,12 @@ export function createHeartbeats(deps: HeartbeatDeps): Service {
       for (const entry of beats)
         entry.reject(new MeshError("unavailable", "the coordinator cannot reach its database"));
     }
+    isBusy = false;
+    if (pending.length > 0) gather();
   };
   const gather = (): void => {
-    if (gathering) return;
-    gathering = true;
+    if (isBusy) return;
+    isBusy = true;
     deps.clock.after(GATHER_MS, () => void flush());
   };
 
@@ -78,7 +80,7 @@ export function createHeartbeats(deps: HeartbeatDeps): Service {
       );
       await untilAborted(signal);
       served.stop();
-      pending = [];
+      for (const entry of pending.splice(0)) entry.reject(new MeshError("unavailable", "the coordinator is stopping"));
     },
   };
 }
@@ -86,8 +88,11 @@ export function createHeartbeats(deps: HeartbeatDeps): Service {
 async function answerAll(deps: HeartbeatDeps, pending: readonly PendingBeat[]): Promise<Map<string, HeartbeatAnswer>> {
   const newest = new Map<string, Heartbeat>();
   for (const { digest, beat } of pending) newest.set(digest, beat);
-  const nodes = await recordBeats(deps.store.sql, newest);
-  const runs = await renewLeases(deps.store.sql, newest, nodes);
+  if (newest.size === 0) return new Map();
+  const { nodes, runs } = await deps.store.sql.begin(async (tx) => {
+    const beating = await recordBeats(tx, newest);
+    return { nodes: beating, runs: await renewLeases(tx, newest, beating) };
+  });
   if (nodes.some((node) => node.appeared)) deps.fleetChanged();
   deps.committed(runs.filter((run) => run.back).map((run) => run.id));
   return new Map(

@@ -2,7 +2,7 @@
  * Answers what nodes ask: hello after each connection, parts of bundles, secrets for a run.
  *
  * S1  The asking node is the one whose subject the server let it use; nothing in the payload is believed about identity.
- * S2  Secrets are given only to the node that holds the run's lease in that epoch, and only for that run.
+ * S2  A bundle is given only to a node that holds a run of it. Secrets are given only to the node that holds the run's lease in that epoch, and only for that run.
  */
 
 import { type Bus, COORDINATOR_QUEUE, nodeOfSubject, subjects, type Subscription } from "@mesh/bus";
@@ -10,9 +10,10 @@ import { isObject, MeshError, type Service } from "@mesh/kernel";
 import { BundleChunk, BundleChunkRequest, Hello, HelloAnswer, SecretsAnswer, SecretsRequest } from "@mesh/proto";
 import type { Sql, Store } from "@mesh/store";
 
+import { storableText, storableValue } from "../runs/storable.ts";
 import { PROTOCOL } from "./enrolment.ts";
 import { HEARTBEAT_MS, toLease } from "./heartbeats.ts";
-import { recordHello, renew } from "./heartbeat-store.ts";
+import { heldBy, recordHello, renew } from "./heartbeat-store.ts";
 import { updateFacts } from "./node-store.ts";
 
 const CHUNK_BYTES = 512 * 1024;
@@ -86,11 +87,17 @@ async function hello(deps: NodeRpcDeps, digest: string, request: Hello): Promise
   };
   if (node === undefined) return { ...place, runs: [], refused: "removed" };
   if (request.protocol !== PROTOCOL) return { ...place, runs: [], refused: "protocol" };
-  await updateFacts(deps.store.sql, node.id, parseFacts(request.facts_json), request.version.slice(0, 64));
+  await updateFacts(
+    deps.store.sql,
+    node.id,
+    parseFacts(request.facts_json),
+    storableText(request.version.slice(0, 64)),
+  );
   await deps.prepareNode(digest, node.slots);
-  await recordHello(deps.store.sql, node.id, request.boot_id.slice(0, 64));
-  const held = request.runs.map((run) => ({ nodeId: node.id, runId: run.run_id, epoch: run.epoch }));
-  const runs = held.length === 0 ? [] : await renew(deps.store.sql, held);
+  const runs = await deps.store.sql.begin(async (tx) => {
+    await recordHello(tx, node.id, request.boot_id);
+    return renew(tx, heldBy(node.id, request.runs));
+  });
   const known = new Map(
     runs.filter((run) => run.node_id === node.id).map((run) => [`${run.id}:${run.lease_epoch}`, run]),
   );
@@ -106,20 +113,21 @@ function parseFacts(text: string): Record<string, unknown> {
   if (text.length > MAX_FACTS_BYTES)
     throw new MeshError("invalid_argument", `facts are larger than ${MAX_FACTS_BYTES} bytes`);
   try {
-    const parsed: unknown = JSON.parse(text === "" ? "{}" : text);
+    const parsed: unknown = JSON.parse(text === "" ? "{}" : text, storableValue);
     return isObject(parsed) ? parsed : {};
   } catch {
     throw new MeshError("invalid_argument", "facts are not JSON");
   }
 }
 
-// A digest is unguessable and only told to nodes that got work from it, but a node still sees only bundles of workspaces it serves.
+// A digest is unguessable and only told to nodes that got work from it, but a node still gets only the bundles of runs it holds.
 async function bundle(sql: Sql, digest: string, request: BundleChunkRequest): Promise<BundleChunk> {
   const rows = await sql<{ total: number; bytes: Buffer }[]>`
     SELECT b.size_bytes AS total, substring(b.bytes FROM ${request.offset + 1}::int FOR ${CHUNK_BYTES}) AS bytes
     FROM bundles b WHERE b.digest = ${request.digest} AND EXISTS (
       SELECT 1 FROM runs r JOIN nodes n ON n.id = r.node_id
-      WHERE r.bundle_digest = b.digest AND n.digest = ${digest} AND n.removed_at IS NULL)`;
+      WHERE r.bundle_digest = b.digest AND n.digest = ${digest} AND n.removed_at IS NULL
+        AND r.state IN ('placed', 'accepted', 'running', 'waiting'))`;
   const row = rows[0];
   if (row === undefined) throw new MeshError("not_found", `no bundle ${request.digest} for this device`);
   return { total_bytes: row.total, bytes: row.bytes };

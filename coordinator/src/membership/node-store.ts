@@ -3,6 +3,10 @@
 import type { Sql, Tx } from "@mesh/store";
 
 import { statusOf } from "./candidate-store.ts";
+import { freeName } from "./node-name.ts";
+
+// Any constant will do; it only has to differ from the other advisory locks of this database.
+const NODES_LOCK = 7_402_002;
 
 /** One node with its newest liveness. */
 export interface NodeRow {
@@ -65,14 +69,15 @@ export interface NewNode {
   readonly version: string;
 }
 
-/** Inserts a node under the first free name of `name`, `name-2`, `name-3`, ... and returns that name. */
+/** Lets one transaction at a time decide on names, labels and keys of nodes, over all replicas. */
+export async function lockNodes(tx: Tx): Promise<void> {
+  await tx`SELECT pg_advisory_xact_lock(${NODES_LOCK})`;
+}
+
+/** Inserts a node under the first free name like its own and returns that name; needs {@link lockNodes}. */
 export async function insertNode(tx: Tx, node: NewNode): Promise<string> {
-  const taken = await tx<
-    { name: string }[]
-  >`SELECT name FROM nodes WHERE removed_at IS NULL AND name LIKE ${`${likeText(node.name)}%`} FOR UPDATE`;
-  const names = new Set(taken.map((row) => row.name));
-  let name = node.name;
-  for (let i = 2; names.has(name); i += 1) name = `${node.name}-${i}`;
+  const taken = await tx<{ name: string }[]>`SELECT name FROM nodes WHERE removed_at IS NULL`;
+  const name = freeName(node.name, new Set(taken.map((row) => row.name)));
   await tx`
     INSERT INTO nodes (id, digest, nkey, name, labels, facts, slots, workspace_ids, version)
     VALUES (${node.id}, ${node.digest}, ${node.nkey}, ${name}, ${tx.json(node.labels)}, ${tx.json(node.facts as never)}, ${node.slots},
@@ -138,8 +143,4 @@ export async function recentlyRemoved(sql: Sql, withinMs: number): Promise<Reado
 /** Status of a row, as people see it. */
 export function statusOfRow(row: Pick<NodeRow, "age_ms" | "goodbye">): "online" | "suspect" | "offline" {
   return statusOf(row.age_ms, row.goodbye ?? false);
-}
-
-function likeText(text: string): string {
-  return text.replaceAll(/[\\%_]/g, (char) => `\\${char}`);
 }

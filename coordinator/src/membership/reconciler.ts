@@ -3,6 +3,7 @@
  *
  * R1  Runs at start and whenever the connection or a stream comes back, so a deleted JetStream directory heals by itself.
  * R2  Idempotent; replicas may run it at the same time.
+ * R3  What could not be done at once (a node cut off while NATS was away) is done as soon as it can be.
  */
 
 import { type Bus, type BusAdmin, type NatsTrust, pushRevocations } from "@mesh/bus";
@@ -15,6 +16,8 @@ import { recentlyRemoved } from "./node-store.ts";
 const REVOCATION_WINDOW_MS = 8 * 24 * 3_600_000;
 /** Also without a sign of trouble, since a store can be changed behind the server's back. */
 const PERIOD_MS = 60_000;
+/** A node that finds its consumer missing says hello again, and must not be told that all is well. */
+const FRESH_MS = 1000;
 
 /** What reconciling uses. */
 export interface ReconcilerDeps {
@@ -33,7 +36,7 @@ export class Reconciler implements Service {
   readonly #deps: ReconcilerDeps;
   #wake: () => void = () => undefined;
   #wanted = false;
-  readonly #prepared = new Map<string, number>();
+  readonly #prepared = new Map<string, { readonly slots: number; readonly atMs: number }>();
 
   constructor(deps: ReconcilerDeps) {
     this.#deps = deps;
@@ -45,15 +48,15 @@ export class Reconciler implements Service {
     this.#prepared.clear();
     await admin.ensureStreams();
     await admin.ensureIngestConsumer();
+    await this.pushRevocations();
+    // Before the nodes are read: a device that joins meanwhile must not be taken for one that is gone.
+    const existing = await admin.listWorkConsumers();
     const nodes = await store.sql<
       { digest: string; slots: number }[]
     >`SELECT digest, slots FROM nodes WHERE removed_at IS NULL`;
     const wanted = new Set(nodes.map((node) => node.digest));
     for (const node of nodes) await this.prepareNode(node.digest, node.slots);
-    for (const digest of await admin.listWorkConsumers()) {
-      if (!wanted.has(digest)) await admin.removeWorkConsumer(digest);
-    }
-    await this.pushRevocations();
+    for (const digest of existing) if (!wanted.has(digest)) await admin.removeWorkConsumer(digest);
   }
 
   /** Soon: something was missing. */
@@ -62,19 +65,31 @@ export class Reconciler implements Service {
     this.#wake();
   }
 
-  /** Makes a node's work consumer, unless this replica did so since the last pass. */
+  /** Makes a node's work consumer, unless this replica did so a moment ago; when that fails, everything is looked at again. */
   async prepareNode(digest: string, slots: number): Promise<void> {
-    if (this.#prepared.get(digest) === slots) return;
-    await this.#deps.admin.ensureWorkConsumer(digest, slots);
-    this.#prepared.set(digest, slots);
+    const now = this.#deps.clock.monotonic();
+    const before = this.#prepared.get(digest);
+    if (before?.slots === slots && now - before.atMs < FRESH_MS) return;
+    try {
+      await this.#deps.admin.ensureWorkConsumer(digest, Math.max(1, slots));
+    } catch (error) {
+      this.request();
+      throw error;
+    }
+    this.#prepared.set(digest, { slots, atMs: now });
   }
 
-  /** Cuts a removed node off now. */
+  /** Cuts a removed node off: now, or as soon as NATS can be reached. */
   async cutOff(digest: string): Promise<void> {
-    await this.pushRevocations();
     this.#prepared.delete(digest);
-    await this.#deps.admin.removeWorkConsumer(digest);
-    await this.#deps.admin.purgeWork(digest);
+    try {
+      await this.pushRevocations();
+      await this.#deps.admin.removeWorkConsumer(digest);
+      await this.#deps.admin.purgeWork(digest);
+    } catch (error) {
+      this.#deps.log.warn({ reason: errorText(error) }, "a removed node could not be cut off yet");
+      this.request();
+    }
   }
 
   /** Tells the servers which keys are revoked. */

@@ -11,15 +11,17 @@ import { type Clock, errorText, type Service, ulidOf } from "@mesh/kernel";
 import type { Logger } from "@mesh/observability";
 import type { Store } from "@mesh/store";
 
-import type { EventRow } from "./run-row.ts";
+import { type EventRow, pageOf } from "./run-row.ts";
 
 const PAGE = 500;
 /** Readers look this often even without a hint. */
 const POLL_MS = 1000;
+/** Polls between two looks for runs that were deleted. */
+const POLLS_PER_LOOK = 5;
 
 /** One reader of one run. */
 export interface TailReader {
-  /** The next events after the cursor, oldest first; resolves when there are some or the signal aborts (then empty). */
+  /** The next events after the cursor, oldest first; empty when the signal aborts or the run was deleted. */
   next(signal: AbortSignal): Promise<readonly EventRow[]>;
   close(): void;
 }
@@ -83,9 +85,12 @@ export class EventTail implements Service {
     const hints = this.#bus.subscribe(subjects.anyTail, (data, subject) => {
       if (Buffer.compare(data, this.#self) !== 0) this.#hint(`run_${runOfSubject(subject)}`);
     });
+    let polls = 0;
     const stopPoll = this.#clock.every(POLL_MS, () => {
       for (const id of this.#readers.keys()) this.#dirty.add(id);
       this.#wake();
+      polls += 1;
+      if (polls % POLLS_PER_LOOK === 0) void this.#endDeleted();
     });
     try {
       while (!signal.aborted) {
@@ -155,13 +160,23 @@ export class EventTail implements Service {
     }
   }
 
+  // A deleted run never tells its end.
+  async #endDeleted(): Promise<void> {
+    const ids = [...this.#readers.keys()];
+    if (ids.length === 0) return;
+    try {
+      const gone = await this.#store.sql<{ id: string }[]>`
+        SELECT w.id FROM unnest(${ids}::text[]) AS w (id) WHERE NOT EXISTS (SELECT 1 FROM runs r WHERE r.id = w.id)`;
+      for (const { id } of gone) for (const reader of this.#readers.get(id) ?? []) reader.deliver?.([]);
+    } catch (error) {
+      this.#log.warn({ reason: errorText(error) }, "deleted runs cannot be looked for");
+    }
+  }
+
   async #read(readers: readonly Reader[]): Promise<Map<string, EventRow[]>> {
     const rows = await this.#store.sql<(EventRow & { cursor: number })[]>`
       SELECT w.cursor, e.* FROM unnest(${readers.map((r) => r.runId)}::text[], ${readers.map((r) => r.cursor)}::int[]) AS w (run, cursor)
-      CROSS JOIN LATERAL (
-        SELECT run_id, seq, epoch, at, kind, body FROM run_events
-        WHERE run_id = w.run AND seq > w.cursor ORDER BY seq LIMIT ${PAGE}
-      ) e`;
+      CROSS JOIN LATERAL (${pageOf(this.#store.sql, this.#store.sql`w.run`, this.#store.sql`w.cursor`, PAGE)}) e ORDER BY w.run, e.seq`;
     const pages = new Map<string, EventRow[]>();
     for (const row of rows) {
       const key = `${row.run_id}:${row.cursor}`;

@@ -7,19 +7,23 @@
  * N3  Events of a stale epoch, of a foreign node and of a run that has ended are refused.
  * N4  The state that an event stands for is stored in the same transaction as the event.
  * N5  A stream message is acknowledged after the commit; the node forgets an event only when told it was committed.
+ * N6  A run whose events cannot be stored is set aside and tried again; it holds up no other run.
+ * N7  A transaction takes a bounded number of bytes, so that a backlog of any size is worked off.
  */
 
 import { type Bus, INGEST_DURABLE, nodeOfSubject, STREAM, subjects, type StreamMessage } from "@mesh/bus";
-import { errorText, isId, type Service } from "@mesh/kernel";
+import { errorText, isId, retryable, type Service } from "@mesh/kernel";
 import type { Logger } from "@mesh/observability";
 import { Command, EventBatch, type RunProgress } from "@mesh/proto";
-import type { Store, Tx } from "@mesh/store";
+import { databaseError, type Store, type Tx } from "@mesh/store";
 
 import { appendNodeEvents, type IngestRow, lockRuns } from "./ingest-store.ts";
 import { foldBatch, type IncomingRun, type RunChange } from "./run-fold.ts";
 import { storableEvent } from "./storable.ts";
 
 const MAX_MESSAGES = 500;
+const MAX_BYTES = 8 * 1024 * 1024;
+const SET_ASIDE_MS = 15_000;
 
 /** What ingest uses. */
 export interface IngestDeps {
@@ -40,7 +44,7 @@ export function createIngest(deps: IngestDeps): Service {
     { stream: STREAM.events, durable: INGEST_DURABLE },
     async (messages) => {
       try {
-        await ingest(deps, messages);
+        for (const part of inParts(messages)) await ingestOrIsolate(deps, part);
       } catch (error) {
         deps.log.warn({ err: error, messages: messages.length }, "events not stored; delivered again");
         throw error;
@@ -49,6 +53,43 @@ export function createIngest(deps: IngestDeps): Service {
     { maxBatch: MAX_MESSAGES, onMissing: deps.onMissing },
   );
   return { name: "ingest", run: (signal) => consumer.run(signal) };
+}
+
+/** Cuts a delivery where it grows too large for one transaction. */
+function inParts(messages: readonly StreamMessage[]): StreamMessage[][] {
+  const parts: StreamMessage[][] = [];
+  let bytes = Infinity;
+  for (const message of messages) {
+    if (bytes + message.data.length > MAX_BYTES) {
+      parts.push([]);
+      bytes = 0;
+    }
+    parts.at(-1)?.push(message);
+    bytes += message.data.length;
+  }
+  return parts;
+}
+
+// When it is not the database that fails but what it was given, the runs are told apart.
+async function ingestOrIsolate(deps: IngestDeps, messages: readonly StreamMessage[]): Promise<void> {
+  try {
+    await ingest(deps, messages);
+    return;
+  } catch (error) {
+    const { code } = databaseError(error);
+    if (retryable(code) || code === "resource_exhausted") throw error;
+    deps.log.warn({ err: error, messages: messages.length }, "events refused; each run is tried on its own");
+  }
+  const byRun = new Map<string, StreamMessage[]>();
+  for (const message of messages) byRun.set(message.subject, [...(byRun.get(message.subject) ?? []), message]);
+  for (const [subject, own] of byRun) {
+    try {
+      await ingest(deps, own);
+    } catch (error) {
+      deps.log.error({ err: error, subject }, "events of a run cannot be stored; they are tried again");
+      for (const message of own) message.nak(SET_ASIDE_MS);
+    }
+  }
 }
 
 async function ingest(deps: IngestDeps, messages: readonly StreamMessage[]): Promise<void> {

@@ -177,6 +177,13 @@ async function retryRun(deps: RunApiDeps, runId: string, call: Call): ReturnType
   const assistant = await findAssistant(deps.store.sql, old.workspace_id, old.assistant_id);
   if (assistant === undefined)
     throw new MeshError("failed_precondition", `assistant "${old.assistant_id}" is no longer there`);
+  const { node_id, node } = old.requirements;
+  if (node_id !== "" && (await findNode(deps.store.sql, node_id)) === undefined) {
+    throw new MeshError(
+      "failed_precondition",
+      `device ${node}, which run ${runId} names, was removed; start it on another one with: yao run ${old.assistant_id} --node NAME`,
+    );
+  }
   const draft: RunDraft = {
     id: deps.ids.next("run"),
     workspaceId: old.workspace_id,
@@ -231,6 +238,7 @@ async function* followRun(
   try {
     while (!call.signal.aborted) {
       const rows = await reader.next(call.signal);
+      if (rows.length === 0) return;
       const gapless = rows.every((row, i) => row.seq === cursor + 1 + i);
       const events: RunEvent[] = gapless ? rows.map(toRunEvent) : await withSnapshots(deps.store.sql, cursor, rows);
       cursor = rows.at(-1)?.seq ?? cursor;

@@ -175,7 +175,8 @@ test("W1: a lost device holds a run, loses it or gives it to another, as the run
 test("W2: work that no node takes is placed again in a new epoch", async () => {
   const silent = await core.addNode("silent", { silent: true });
   const runId = await core.dispatcher.create(core.draft());
-  await core.store.sql`UPDATE runs SET placed_at = placed_at - interval '16 s', lease_until = lease_until - interval '16 s' WHERE id = ${runId}`;
+  await core.store
+    .sql`UPDATE runs SET placed_at = placed_at - interval '16 s', lease_until = lease_until - interval '16 s' WHERE id = ${runId}`;
   await until(async () => {
     const rows = await core.store.sql<{ lease_epoch: number }[]>`SELECT lease_epoch FROM runs WHERE id = ${runId}`;
     await silent.beat();

@@ -104,20 +104,32 @@ export interface EventRow {
   readonly body: string;
 }
 
-/** Events after a cursor, oldest first. */
+/** Bodies of one page; a larger event makes a page of its own. */
+const MAX_PAGE_BYTES = 4 * 1024 * 1024;
+
+/** Events after a cursor, oldest first: at most `limit`, and fewer when they are large. */
 export async function listEvents(
   sql: Sql,
   runId: string,
   afterSeq: number,
   limit: number,
 ): Promise<readonly EventRow[]> {
-  return sql<EventRow[]>`
-    SELECT run_id, seq, epoch, at, kind, body FROM run_events
-    WHERE run_id = ${runId} AND seq > ${afterSeq} ORDER BY seq LIMIT ${limit}`;
+  return sql<EventRow[]>`${pageOf(sql, sql`${runId}`, sql`${afterSeq}`, limit)} ORDER BY seq`;
 }
 
-/** The next message snapshots after `afterSeq`, which stand for deltas that were dropped. */
-export async function listSnapshots(
+/** The statement behind {@link listEvents}, to be part of others. */
+export function pageOf(sql: Sql, runId: ReturnType<Sql>, afterSeq: ReturnType<Sql>, limit: number): ReturnType<Sql> {
+  return sql`
+    SELECT run_id, seq, epoch, at, kind, body FROM (
+      SELECT p.*, sum(octet_length(body)) OVER (ORDER BY seq) - octet_length(body) AS bytes_before FROM (
+        SELECT run_id, seq, epoch, at, kind, body FROM run_events
+        WHERE run_id = ${runId} AND seq > ${afterSeq} ORDER BY seq LIMIT ${limit}
+      ) p
+    ) q WHERE bytes_before < ${MAX_PAGE_BYTES}`;
+}
+
+/** The next starts and ends of streamed messages after `afterSeq`. */
+export async function listMessageEdges(
   sql: Sql,
   runId: string,
   afterSeq: number,
@@ -125,6 +137,7 @@ export async function listSnapshots(
 ): Promise<readonly EventRow[]> {
   return sql<EventRow[]>`
     SELECT run_id, seq, epoch, at, kind, body FROM run_events
-    WHERE run_id = ${runId} AND seq > ${afterSeq} AND kind = 'message' AND body LIKE '%"message_end"%'
+    WHERE run_id = ${runId} AND seq > ${afterSeq} AND kind = 'message' AND delta_of IS NULL
+      AND (body LIKE '%"message_start"%' OR body LIKE '%"message_end"%')
     ORDER BY seq LIMIT ${limit}`;
 }

@@ -149,6 +149,47 @@ export async function expireRuns(sql: Sql): Promise<readonly string[]> {
   });
 }
 
+/**
+ * Takes everything from a device that is being removed. What may run elsewhere and has not begun, or may be replaced, is queued;
+ * the rest ends, runs that wait for just this device included. Returns the ids of runs whose log grew.
+ */
+export async function takeFromRemoved(
+  tx: Tx,
+  node: { readonly id: string; readonly name: string },
+): Promise<readonly string[]> {
+  const rows = await tx<{ id: string; state: string; cancelled: boolean; movable: boolean }[]>`
+    SELECT r.id, r.state, r.cancel_requested_at IS NOT NULL AS cancelled,
+      r.requirements ->> 'node_id' <> ${node.id} AND ((r.state = 'placed' AND ${isUnreported(tx)})
+        OR (r.on_lost = 'replace' AND r.attempt < ${MAX_ATTEMPTS})) AS movable
+    FROM runs r WHERE (r.node_id = ${node.id} AND r.state IN ('placed', 'accepted', 'running', 'waiting'))
+      OR (r.state = 'queued' AND r.requirements ->> 'node_id' = ${node.id})
+    ORDER BY r.id FOR UPDATE`;
+  const idsOf = (test: (row: (typeof rows)[number]) => boolean): string[] => rows.filter(test).map((row) => row.id);
+  const isLeft = (row: (typeof rows)[number]): boolean => !row.cancelled && (row.state === "queued" || !row.movable);
+  const code = "device_removed";
+  await finishRuns(
+    tx,
+    idsOf((row) => row.cancelled),
+    { state: "cancelled" },
+  );
+  await finishRuns(
+    tx,
+    idsOf((row) => isLeft(row) && row.state !== "queued"),
+    { state: "lost", code, message: `device ${node.name} was removed while it held this run` },
+  );
+  await finishRuns(
+    tx,
+    idsOf((row) => isLeft(row) && row.state === "queued"),
+    { state: "failed", code, message: `device ${node.name}, which this run waited for, was removed` },
+  );
+  await release(
+    tx,
+    rows.filter((row) => !row.cancelled && !isLeft(row)),
+    () => `${node.name} was removed`,
+  );
+  return rows.map((row) => row.id);
+}
+
 /** Placed runs to publish again, since their message may be lost. */
 export async function unacceptedWork(sql: Sql, olderThanMs: number): Promise<readonly Assignment[]> {
   const rows = await sql<(Work & { digest: string })[]>`

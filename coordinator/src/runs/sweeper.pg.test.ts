@@ -107,7 +107,9 @@ test("a placed run that its node reports is not started a second time, however l
   core = await startRunCore({ sweep: true });
   const node = await core.addNode("a");
   await core.addNode("b", { slots: 1 });
-  const runId = await core.dispatcher.create(core.draft({ requirements: { ...ANYWHERE, node_id: node.id, node: "a" } }));
+  const runId = await core.dispatcher.create(
+    core.draft({ requirements: { ...ANYWHERE, node_id: node.id, node: "a" } }),
+  );
   const work = await workFor(node, runId);
   await node.beat([{ run_id: runId, epoch: 1, last_n: 1 }]);
   await core.store.sql`
@@ -202,7 +204,8 @@ test("work that no node takes is not published over and over", async () => {
   core.bus.subscribe(`mesh.v1.work.${node.digest}`, () => {
     published += 1;
   });
-  await core.store.sql`UPDATE runs SET placed_at = now() - interval '3 s', lease_until = now() + interval '57 s' WHERE id = ${runId}`;
+  await core.store
+    .sql`UPDATE runs SET placed_at = now() - interval '3 s', lease_until = now() + interval '57 s' WHERE id = ${runId}`;
   await until(() => published > 0);
   await twoSweeps();
   await twoSweeps();

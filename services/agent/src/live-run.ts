@@ -20,7 +20,7 @@ import { NO_COUNTERS, type PendingCall, type RunCounters, type RunState } from "
 import { addSpend, NO_STATS, type RunStats } from "./stats.ts";
 import { type Span, startSpan } from "./telemetry.ts";
 import { ContextTracker, messageTokens } from "./token.ts";
-import type { AgentTool } from "./tool.ts";
+import { type AgentTool, failureText } from "./tool.ts";
 import { callIds, uniqueId } from "./transcript.ts";
 
 /** What a run starts from. */
@@ -130,7 +130,7 @@ export class LiveRun {
     try {
       this.#sink(event, meta);
     } catch (thrown) {
-      this.log("error", "event sink failed", { err: String(thrown), type: event.type });
+      this.log("error", "event sink failed", { err: failureText(thrown), type: event.type });
     }
   }
 
@@ -225,7 +225,7 @@ export class LiveRun {
       await this.config.onCheckpoint({ reason, state: () => this.state(reason) });
     } catch (thrown) {
       this.checkpointFailure ??= thrown;
-      this.log("error", "run could not be saved", { runId: this.id, err: String(thrown) });
+      this.log("error", "run could not be saved", { runId: this.id, err: failureText(thrown) });
     }
   }
 

@@ -5,7 +5,7 @@
  * it rejects only for misuse, before anything has happened.
  */
 
-import { errorText, MeshError } from "@mesh/kernel";
+import { MeshError } from "@mesh/kernel";
 
 import { raced } from "./cancel.ts";
 import { ROOT_ANCESTRY } from "./delegation.ts";
@@ -20,6 +20,7 @@ import { messageText } from "./message.ts";
 import type { CallAnswer, RunState } from "./run-state.ts";
 import { waitingCalls } from "./run-state.ts";
 import type { RunStats } from "./stats.ts";
+import { failureText } from "./tool.ts";
 import { abandonPending } from "./tool-phase.ts";
 import { collectTools, mergeTools } from "./tool-source.ts";
 import { repairTranscript } from "./transcript.ts";
@@ -152,7 +153,7 @@ async function guarded(run: LiveRun, work: () => Promise<RunEnd>): Promise<RunEn
   try {
     return await work();
   } catch (thrown) {
-    const error = errorText(thrown);
+    const error = failureText(thrown);
     run.log("error", "run failed", { runId: run.id, err: error });
     run.inbox = [];
     await abandonPending(run, "Not run: the run failed.");

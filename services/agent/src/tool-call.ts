@@ -23,6 +23,7 @@ import {
   CANCELLED_TEXT,
   checkedOutput,
   failureOutput,
+  failureText,
   textOutput,
   type ToolContext,
   type ToolOutput,
@@ -182,7 +183,7 @@ async function startTool(tool: AgentTool, args: JsonObject, context: ToolContext
 function toResult(run: LiveRun, call: ToolCallContent, outcome: Raced<ToolOutput>): ToolResult {
   if (outcome.kind === "value") return { output: outcome.value, isError: false };
   if (outcome.kind === "cancelled") return { output: textOutput(CANCELLED_TEXT), isError: true };
-  run.log("error", "tool failed", { toolCallId: call.id, toolName: call.name, err: String(outcome.error) });
+  run.log("error", "tool failed", { toolCallId: call.id, toolName: call.name, err: failureText(outcome.error) });
   return { output: failureOutput(outcome.error), isError: true };
 }
 

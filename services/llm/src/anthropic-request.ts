@@ -6,7 +6,7 @@
  * Q3  No empty text, no empty description, no empty signature is ever sent.
  */
 
-import type { JsonObject } from "@mesh/kernel";
+import { isObject, type JsonObject } from "@mesh/kernel";
 
 import type { AssistantMessage, InputContent, ToolResultMessage } from "./message.ts";
 import type { StreamConfig, ThinkingLevel } from "./provider.ts";
@@ -71,7 +71,12 @@ function bodyOf(config: StreamConfig, warnings: string[]): Fields {
   const messages = messagesOf(config);
   if (plan?.messages === true) markMessages(messages, mark);
   const maxTokens = maxTokensOf(config) ?? DEFAULT_MAX_TOKENS;
-  const body: Fields = { model: config.model.id, max_tokens: maxTokens, stream: config.model.streaming !== false, messages };
+  const body: Fields = {
+    model: config.model.id,
+    max_tokens: maxTokens,
+    stream: config.model.streaming !== false,
+    messages,
+  };
   if (config.systemPrompt.trim() !== "") {
     body["system"] = [{ type: "text", text: config.systemPrompt, ...(plan?.system === true ? mark : {}) }];
   }
@@ -97,7 +102,11 @@ function addTools(body: Fields, config: StreamConfig, mark: JsonObject): void {
   }));
   if (forced !== undefined && config.responseFormat !== undefined) {
     const { description, schema } = config.responseFormat;
-    tools.push({ name: forced, description: description ?? "Give the final answer in this shape.", input_schema: schema });
+    tools.push({
+      name: forced,
+      description: description ?? "Give the final answer in this shape.",
+      input_schema: schema,
+    });
     body["tool_choice"] = { type: "tool", name: forced };
   } else if (config.toolChoice !== undefined && tools.length > 0) {
     const { toolChoice } = config;
@@ -116,7 +125,8 @@ function addTools(body: Fields, config: StreamConfig, mark: JsonObject): void {
 function addThinking(body: Fields, config: StreamConfig, warnings: string[]): boolean {
   const level = config.thinking ?? "off";
   if (level === "off") return false;
-  if (!config.model.reasoning) warnings.push(`model ${config.model.id} is not known to reason; thinking was asked for anyway`);
+  if (!config.model.reasoning)
+    warnings.push(`model ${config.model.id} is not known to reason; thinking was asked for anyway`);
   if (forcedAnswerTool(config) !== undefined || isForcing(config)) {
     warnings.push("thinking was left out: it cannot be combined with a forced tool");
     return false;
@@ -151,10 +161,8 @@ function hasUnthoughtCalls(config: StreamConfig): boolean {
 function addFormat(body: Fields, config: StreamConfig): void {
   if (config.responseFormat === undefined || forcedAnswerTool(config) !== undefined) return;
   const before = body["output_config"];
-  body["output_config"] = {
-    ...(typeof before === "object" && before !== null && !Array.isArray(before) ? (before as JsonObject) : {}),
-    format: { type: "json_schema", schema: config.responseFormat.schema },
-  };
+  const format: JsonObject = { type: "json_schema", schema: config.responseFormat.schema };
+  body["output_config"] = isObject(before) ? { ...before, format } : { format };
 }
 
 function messagesOf(config: StreamConfig): Fields[] {
@@ -183,7 +191,12 @@ function resultOf(message: ToolResultMessage, config: StreamConfig): JsonObject 
     type: "tool_result",
     tool_use_id: wireCallId(message.toolCallId, "word"),
     // A single text goes as a string, as the API's own examples do.
-    content: blocks.length === 0 ? "(no output)" : blocks.length === 1 && first?.["type"] === "text" ? (first["text"] ?? "") : blocks,
+    content:
+      blocks.length === 0
+        ? "(no output)"
+        : blocks.length === 1 && first?.["type"] === "text"
+          ? (first["text"] ?? "")
+          : blocks,
     ...(message.isError ? { is_error: true } : {}),
   };
 }

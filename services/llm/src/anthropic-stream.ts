@@ -64,9 +64,13 @@ export class AnthropicState implements ProtocolState {
       case "ping":
         return;
       case "error":
-        throw streamedError(faultOf(payload["error"] ?? payload) ?? { errorClass: "server", text: "error" }, this.#config);
+        throw streamedError(
+          faultOf(payload["error"] ?? payload) ?? { errorClass: "server", text: "error" },
+          this.#config,
+        );
       default:
-        if (payload["error"] !== undefined && payload["error"] !== null) this.event({ ...payload, type: "error" }, name);
+        if (payload["error"] !== undefined && payload["error"] !== null)
+          this.event({ ...payload, type: "error" }, name);
         else this.#assembler.warn(`event-${type}`, `an event of an unknown kind was ignored: ${type}`);
     }
   }
@@ -75,7 +79,10 @@ export class AnthropicState implements ProtocolState {
     const message = isObject(body) ? body : {};
     if (message["type"] === "error" || isObject(message["error"])) this.event({ ...message, type: "error" }, undefined);
     if (!Array.isArray(message["content"])) {
-      throw new ProviderError({ errorClass: "protocol", message: "the answer is not a message of this protocol; check the address" });
+      throw new ProviderError({
+        errorClass: "protocol",
+        message: "the answer is not a message of this protocol; check the address",
+      });
     }
     this.#start({ ...message, content: undefined });
     for (const [index, block] of (message["content"] as readonly unknown[]).entries()) {
@@ -141,7 +148,7 @@ export class AnthropicState implements ProtocolState {
         this.#assembler.redacted(key, nonEmpty(block["data"]) ?? "");
         return;
       case "tool_use":
-        this.#assembler.call(key, { id: String(block["id"] ?? ""), name: String(block["name"] ?? "") });
+        this.#assembler.call(key, { id: nonEmpty(block["id"]) ?? "", name: nonEmpty(block["name"]) ?? "" });
         // Some servers send the input whole; the API itself starts with an empty object.
         if (isObject(block["input"]) && Object.keys(block["input"]).length > 0) {
           this.#assembler.callArguments(key, JSON.stringify(block["input"]));

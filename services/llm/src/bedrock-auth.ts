@@ -31,7 +31,9 @@ export function bedrockRegion(host: string | undefined, env: Env): string {
   const named = host === undefined ? null : HOST.exec(host);
   const region = named?.[1] ?? (env["AWS_REGION"] || env["AWS_DEFAULT_REGION"] || "");
   if (/^[a-z]{2}[a-z0-9-]{2,30}$/.test(region)) return region;
-  throw denied("no AWS region is known; set AWS_REGION or use an address such as https://bedrock-runtime.us-east-1.amazonaws.com");
+  throw denied(
+    "no AWS region is known; set AWS_REGION or use an address such as https://bedrock-runtime.us-east-1.amazonaws.com",
+  );
 }
 
 const HOST =
@@ -62,7 +64,8 @@ function checkedPair(pair: Required<AwsCredentials>, name: string): AwsCredentia
   const { accessKeyId, secretAccessKey, sessionToken } = pair;
   if (accessKeyId === "" || secretAccessKey === "") throw denied(`${name} is only half of a pair`);
   for (const value of [accessKeyId, secretAccessKey, sessionToken]) {
-    if (!/^[\x21-\x7e]*$/.test(value)) throw denied(`${name} holds a character that cannot be sent (a line break or a space?)`);
+    if (!/^[\x21-\x7e]*$/.test(value))
+      throw denied(`${name} holds a character that cannot be sent (a line break or a space?)`);
   }
   if (accessKeyId.startsWith("ASIA") && sessionToken === "") {
     throw denied(`${name} is a temporary key and needs its session token (AWS_SESSION_TOKEN)`);
@@ -72,7 +75,8 @@ function checkedPair(pair: Required<AwsCredentials>, name: string): AwsCredentia
 
 // A secret that is sent as a bearer token is a secret that is given away.
 function checkedBearer(token: string, name: string): string {
-  if (/[^\x21-\x7e]/.test(token)) throw denied(`${name} holds a character that cannot be sent (a line break or a space?)`);
+  if (/[^\x21-\x7e]/.test(token))
+    throw denied(`${name} holds a character that cannot be sent (a line break or a space?)`);
   if (/^(AKIA|ASIA)/.test(token)) throw denied(`${name} is an access key id; give the pair as ACCESS:SECRET`);
   if (!/^[A-Za-z0-9+/=_-]+$/.test(token)) throw denied(`${name} is not a Bedrock API key`);
   if (token.length === 40) throw denied(`${name} looks like a secret access key; give the pair as ACCESS:SECRET`);

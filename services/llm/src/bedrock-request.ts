@@ -83,7 +83,8 @@ export function bedrockAnswerTool(config: StreamConfig): string | undefined {
 }
 
 function amzDateOf(nowMs: number): string {
-  if (!(nowMs > 0)) throw new ProviderError({ errorClass: "auth", message: "the clock is before 1970; set it right to sign requests" });
+  if (!(nowMs > 0))
+    throw new ProviderError({ errorClass: "auth", message: "the clock is before 1970; set it right to sign requests" });
   return new Date(nowMs).toISOString().replaceAll(/[-:]|\.\d{3}/g, "");
 }
 
@@ -95,27 +96,34 @@ function bodyOf(config: StreamConfig, warnings: string[]): Fields {
   if (config.systemPrompt.trim() !== "") {
     body["system"] = [{ text: config.systemPrompt }, ...(plan?.system === true ? [CACHE_POINT] : [])];
   }
-  const maxTokens = maxTokensOf(config);
-  const temperature = temperatureOf(config);
-  const hasThinking = addThinking(body, config, warnings);
-  const budget = hasThinking ? THINKING_BUDGETS[config.thinking === "off" || config.thinking === undefined ? "low" : config.thinking] : 0;
-  const inference: Fields = {};
-  if (maxTokens !== undefined) inference["maxTokens"] = maxTokens > budget ? maxTokens : budget + 1024;
-  if (temperature !== undefined && !hasThinking) inference["temperature"] = temperature;
+  const inference = inferenceOf(config, addThinking(body, config, warnings));
   if (Object.keys(inference).length > 0) body["inferenceConfig"] = inference;
   addTools(body, config, plan?.tools === true);
   return body;
 }
 
+function inferenceOf(config: StreamConfig, hasThinking: boolean): Fields {
+  const maxTokens = maxTokensOf(config);
+  const temperature = temperatureOf(config);
+  const level = config.thinking ?? "off";
+  const budget = hasThinking && level !== "off" ? THINKING_BUDGETS[level] : 0;
+  return {
+    ...(maxTokens === undefined ? {} : { maxTokens: maxTokens > budget ? maxTokens : budget + 1024 }),
+    ...(temperature === undefined || hasThinking ? {} : { temperature }),
+  };
+}
+
 function addThinking(body: Fields, config: StreamConfig, warnings: string[]): boolean {
   const level = config.thinking ?? "off";
   if (level === "off") return false;
-  const isForced = bedrockAnswerTool(config) !== undefined || config.toolChoice === "required" || isObject(config.toolChoice);
+  const isForced =
+    bedrockAnswerTool(config) !== undefined || config.toolChoice === "required" || isObject(config.toolChoice);
   if (isForced) {
     warnings.push("thinking was left out: it cannot be combined with a forced tool");
     return false;
   }
-  if (!config.model.reasoning) warnings.push(`model ${config.model.id} is not known to reason; thinking was asked for anyway`);
+  if (!config.model.reasoning)
+    warnings.push(`model ${config.model.id} is not known to reason; thinking was asked for anyway`);
   const isAdaptive = config.model.compat?.anthropic?.adaptiveThinking === true;
   body["additionalModelRequestFields"] = isAdaptive
     ? { thinking: { type: "adaptive" }, output_config: { effort: level === "minimal" ? "low" : level } }
@@ -124,7 +132,9 @@ function addThinking(body: Fields, config: StreamConfig, warnings: string[]): bo
 }
 
 function addTools(body: Fields, config: StreamConfig, isCached: boolean): void {
-  const tools: { readonly name: string; readonly description: string; readonly parameters: JsonObject }[] = [...(config.tools ?? [])];
+  const tools: { readonly name: string; readonly description: string; readonly parameters: JsonObject }[] = [
+    ...(config.tools ?? []),
+  ];
   const answer = config.responseFormat;
   if (answer !== undefined) {
     tools.push({
@@ -135,7 +145,8 @@ function addTools(body: Fields, config: StreamConfig, isCached: boolean): void {
   }
   // A history with calls is refused when no tool is declared.
   if (tools.length === 0) {
-    for (const name of calledTools(config.messages)) tools.push({ name, description: "", parameters: { type: "object" } });
+    for (const name of calledTools(config.messages))
+      tools.push({ name, description: "", parameters: { type: "object" } });
   }
   if (tools.length === 0) return;
   const specs: Json[] = tools.map((tool) => ({
@@ -151,7 +162,8 @@ function addTools(body: Fields, config: StreamConfig, isCached: boolean): void {
 }
 
 function choiceOf(config: StreamConfig): JsonObject | undefined {
-  const forced = bedrockAnswerTool(config) ?? (typeof config.toolChoice === "object" ? config.toolChoice.name : undefined);
+  const forced =
+    bedrockAnswerTool(config) ?? (typeof config.toolChoice === "object" ? config.toolChoice.name : undefined);
   if (forced !== undefined) return { tool: { name: forced } };
   if (config.toolChoice === "required") return { any: {} };
   return config.toolChoice === "auto" ? { auto: {} } : undefined;
@@ -187,7 +199,9 @@ function blocksOf(content: readonly InputContent[], config: StreamConfig): reado
   return sendable(content, config).map((part) =>
     part.type === "text"
       ? { text: part.text }
-      : { image: { format: part.mimeType.replace(/^image\//, "").replace("jpg", "jpeg"), source: { bytes: part.data } } },
+      : {
+          image: { format: part.mimeType.replace(/^image\//, "").replace("jpg", "jpeg"), source: { bytes: part.data } },
+        },
   );
 }
 

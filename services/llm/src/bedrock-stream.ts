@@ -160,7 +160,10 @@ export class BedrockReader implements BodyReader {
     const { start } = payload;
     const call = isObject(start) ? start["toolUse"] : undefined;
     if (isObject(call)) {
-      this.#assembler.call(keyOf(payload), { id: String(call["toolUseId"] ?? ""), name: String(call["name"] ?? "") });
+      this.#assembler.call(keyOf(payload), {
+        id: nonEmpty(call["toolUseId"]) ?? "",
+        name: nonEmpty(call["name"]) ?? "",
+      });
       return;
     }
     const kind = isObject(start) ? Object.keys(start)[0] : undefined;

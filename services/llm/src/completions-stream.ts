@@ -8,7 +8,7 @@
 
 import { isObject, type Json, type JsonObject } from "@mesh/kernel";
 
-import { count, nonEmpty } from "./json-field.ts";
+import { count, countAt, nonEmpty } from "./json-field.ts";
 import type { Usage } from "./message.ts";
 import type { MessageAssembler } from "./message-assembler.ts";
 import type { StreamConfig } from "./provider.ts";
@@ -222,28 +222,33 @@ function firstChoice(body: Record<string, unknown>): Record<string, unknown> | u
 }
 
 function usageOf(value: unknown): Usage | undefined {
-  if (!isObject(value)) return undefined;
-  const prompt = count(value["prompt_tokens"]);
-  const completion = count(value["completion_tokens"]);
+  const prompt = countAt(value, "prompt_tokens");
+  const completion = countAt(value, "completion_tokens");
   if (prompt === undefined && completion === undefined) return undefined;
-  const details = isObject(value["prompt_tokens_details"]) ? value["prompt_tokens_details"] : {};
-  const spent = isObject(value["completion_tokens_details"]) ? value["completion_tokens_details"] : {};
-  const cacheRead = Math.min(
-    count(value["prompt_cache_hit_tokens"]) ?? count(details["cached_tokens"]) ?? count(value["cached_tokens"]) ?? 0,
-    prompt ?? 0,
-  );
-  const cacheWrite = Math.min(count(details["cache_write_tokens"]) ?? 0, (prompt ?? 0) - cacheRead);
-  const reasoning = count(spent["reasoning_tokens"]) ?? 0;
-  const total = count(value["total_tokens"]) ?? 0;
+  const all = prompt ?? 0;
+  const cacheRead = Math.min(cachedOf(value), all);
+  const cacheWrite = Math.min(countAt(value, "prompt_tokens_details", "cache_write_tokens") ?? 0, all - cacheRead);
+  const reasoning = countAt(value, "completion_tokens_details", "reasoning_tokens") ?? 0;
+  const said = completion ?? 0;
   // xAI leaves reasoning out of the completion's tokens, and in the total.
-  const isApart = reasoning > 0 && total === (prompt ?? 0) + (completion ?? 0) + reasoning;
-  const output = (completion ?? 0) + (isApart ? reasoning : 0);
+  const isApart = reasoning > 0 && countAt(value, "total_tokens") === all + said + reasoning;
+  const output = isApart ? said + reasoning : said;
   return {
-    input: (prompt ?? 0) - cacheRead - cacheWrite,
+    input: all - cacheRead - cacheWrite,
     output,
     cacheRead,
     cacheWrite,
-    totalTokens: (prompt ?? 0) + output,
+    totalTokens: all + output,
     ...(reasoning === 0 ? {} : { reasoning }),
   };
+}
+
+// DeepSeek, OpenAI and Moonshot each have their own place for it.
+function cachedOf(value: unknown): number {
+  return (
+    countAt(value, "prompt_cache_hit_tokens") ??
+    countAt(value, "prompt_tokens_details", "cached_tokens") ??
+    countAt(value, "cached_tokens") ??
+    0
+  );
 }

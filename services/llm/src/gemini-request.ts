@@ -103,7 +103,9 @@ function bodyOf(config: StreamConfig, warnings: string[]): Fields {
 // An object schema without properties is refused.
 function hasProperties(schema: JsonObject): boolean {
   const { properties } = schema;
-  return isObject(properties) ? Object.keys(properties).length > 0 : Object.keys(schema).some((name) => name !== "type");
+  return isObject(properties)
+    ? Object.keys(properties).length > 0
+    : Object.keys(schema).some((name) => name !== "type");
 }
 
 function choiceOf(choice: NonNullable<StreamConfig["toolChoice"]>): JsonObject {

@@ -54,9 +54,9 @@ function convert(given: JsonObject, place: Place): JsonObject {
   }
   addType(out, schema);
   addValues(out, schema);
-  if (isObject(schema["properties"])) out["properties"] = eachOf(schema["properties"] as JsonObject, below);
+  if (isObject(schema["properties"])) out["properties"] = eachOf(schema["properties"], below);
   const items = schema["items"];
-  if (isObject(items)) out["items"] = convert(items as JsonObject, below);
+  if (isObject(items)) out["items"] = convert(items, below);
   else if (out["type"] === "array") out["items"] = { type: "string" };
   addUnion(out, schema, below);
   if (Array.isArray(out["required"])) {
@@ -75,7 +75,7 @@ function merged(schema: JsonObject): JsonObject {
   return (schema["allOf"] as readonly Json[]).reduce<JsonObject>((all, part) => {
     if (!isObject(part)) return all;
     const properties = { ...(all["properties"] as JsonObject), ...(part["properties"] as JsonObject) };
-    return { ...all, ...(part as JsonObject), ...(Object.keys(properties).length === 0 ? {} : { properties }) };
+    return { ...all, ...part, ...(Object.keys(properties).length === 0 ? {} : { properties }) };
   }, rest);
 }
 
@@ -117,7 +117,7 @@ function addUnion(out: Record<string, Json>, schema: JsonObject, below: Place): 
 
 function eachOf(properties: JsonObject, place: Place): JsonObject {
   return Object.fromEntries(
-    Object.entries(properties).map(([name, value]) => [name, isObject(value) ? convert(value as JsonObject, place) : {}]),
+    Object.entries(properties).map(([name, value]) => [name, isObject(value) ? convert(value, place) : {}]),
   );
 }
 

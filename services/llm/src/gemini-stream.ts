@@ -80,7 +80,10 @@ export class GeminiState implements ProtocolState {
     const chunks: readonly unknown[] = Array.isArray(body) ? body : [body];
     for (const chunk of chunks) if (isObject(chunk)) this.event(chunk);
     if (!this.isComplete) {
-      throw new ProviderError({ errorClass: "protocol", message: "the answer is not a generated content; check the address" });
+      throw new ProviderError({
+        errorClass: "protocol",
+        message: "the answer is not a generated content; check the address",
+      });
     }
   }
 
@@ -101,7 +104,8 @@ export class GeminiState implements ProtocolState {
     if (reason === "OTHER" || (reason === "STOP" && this.#assembler.isEmpty)) {
       throw new ProviderError({
         errorClass: "server",
-        message: reason === "OTHER" ? "the provider stopped the answer without a reason" : "the provider sent an empty answer",
+        message:
+          reason === "OTHER" ? "the provider stopped the answer without a reason" : "the provider sent an empty answer",
       });
     }
     if (reason === "MAX_TOKENS" || reason === "RECITATION") return { reason: "length" };

@@ -2,8 +2,13 @@ export type { CallLimits } from "./call-guard.ts";
 export type { ChatEvent, ChatMessage, ChatRequest, Connector, StreamChat } from "./chat.ts";
 export { type ChatRegistry, type ChatRegistryOptions, createChatRegistry } from "./chat-registry.ts";
 export { createAnthropic } from "./anthropic.ts";
+export { createBedrock } from "./bedrock.ts";
+export { BUNDLED_PRICES } from "./bundled-prices.ts";
 export { createCompletions } from "./completions.ts";
+export { type ConnectorModel, connectorModel, protocolOf } from "./connector-model.ts";
+export { createDemo } from "./demo.ts";
 export { createDemoChat, type DemoChatOptions } from "./demo-chat.ts";
+export { createGemini, createVertex } from "./gemini.ts";
 export {
   addUsage,
   API_PROTOCOLS,
@@ -49,6 +54,10 @@ export {
   type ToolChoice,
   type ToolDefinition,
 } from "./provider.ts";
+export { costUsd, PriceBook, type PriceTable, ratesFor, type ReadPrices, readPriceTable } from "./price-book.ts";
+export { createProviders } from "./providers.ts";
+export { createAzureResponses, createResponses } from "./responses.ts";
+export { type ConnectorTest, type ConnectorTestDeps, testConnector } from "./test-connector.ts";
 export { type ErrorClass, ProviderError, type ProviderErrorInit } from "./provider-error.ts";
 export { faultOf, isOverflowText, OVERFLOW_PHRASES, retryAfterMs } from "./provider-failure.ts";
 export { DEFAULT_RETRY, type RetriedCall, type RetryDeps, streamWithRetry } from "./stream-with-retry.ts";

@@ -36,7 +36,10 @@ export const OVERFLOW_PHRASES: readonly string[] = [
 // Structured marks (`code`, `type`, `status`) of an error object, in order of precedence.
 const MARKS: readonly (readonly [RegExp, ErrorClass])[] = [
   [/insufficient_quota|billing|insufficient_balance|payment_required|(^| )402( |$)/, "quota"],
-  [/rate_?limit|too_?many_?requests|no_capacity|overloaded|throttl|(^| )(429|503|529|unavailable|resource_exhausted)( |$)/, "rateLimit"],
+  [
+    /rate_?limit|too_?many_?requests|no_capacity|overloaded|throttl|(^| )(429|503|529|unavailable|resource_exhausted)( |$)/,
+    "rateLimit",
+  ],
   [/context_length_exceeded|model_context_window_exceeded|request_too_large/, "overflow"],
   [/auth|invalid_api_key|api_key|permission|forbidden|access_?denied|unrecognizedclient|(^| )40[13]( |$)/, "auth"],
   [/not_?found|(^| )404( |$)/, "notFound"],
@@ -45,8 +48,10 @@ const MARKS: readonly (readonly [RegExp, ErrorClass])[] = [
   [/server_?error|internal|api_error|unavailable|timeout|(^| )5\d\d( |$)/, "server"],
 ];
 
-const RATE_LIMIT_TEXT = /rate.?limit|too many requests|per (minute|day|hour)|requests? per|throttl|overloaded|at capacity/i;
-const QUOTA_TEXT = /insufficient (quota|balance|credit)|exceeded your current quota|billing|credit balance|payment required/i;
+const RATE_LIMIT_TEXT =
+  /rate.?limit|too many requests|per (minute|day|hour)|requests? per|throttl|overloaded|at capacity/i;
+const QUOTA_TEXT =
+  /insufficient (quota|balance|credit)|exceeded your current quota|billing|credit balance|payment required/i;
 const KEY_TEXT = /incorrect api key|invalid api key|api key not valid|invalid x-api-key|authentication/i;
 
 /** What an error object says. */
@@ -94,7 +99,11 @@ export function streamedError(fault: ProviderFault, config: StreamConfig): Provi
 }
 
 /** The failure behind an HTTP status that is not success. */
-export function statusError(answer: Response, body: string, context: { config: StreamConfig; clock: Clock }): ProviderError {
+export function statusError(
+  answer: Response,
+  body: string,
+  context: { config: StreamConfig; clock: Clock },
+): ProviderError {
   const { config, clock } = context;
   const { status } = answer;
   const said = faultOf(parsed(body));
@@ -150,24 +159,33 @@ function secretsOf(config: StreamConfig): readonly string[] {
   return [key, ...key.split(":"), ...headers].filter((secret) => secret.length >= 8);
 }
 
+const STATUS_CLASSES: Readonly<Record<number, ErrorClass | undefined>> = {
+  401: "auth",
+  402: "quota",
+  403: "auth",
+  408: "network",
+  409: "server",
+  429: "rateLimit",
+  503: "rateLimit",
+  529: "rateLimit",
+};
+
+// What a 400 may say in its body only: a wrong key, an unknown model, a filter.
+const BODY_CLASSES: ReadonlySet<ErrorClass> = new Set(["auth", "notFound", "refusal", "rateLimit", "overflow"]);
+
 function classOfStatus(
   status: number,
   said: ProviderFault | undefined,
   body: { readonly text: string; readonly isEmpty: boolean },
 ): ErrorClass {
-  if (said?.errorClass === "quota" || status === 402) return "quota";
-  if (status === 429 || status === 503 || status === 529) return QUOTA_TEXT.test(body.text) ? "quota" : "rateLimit";
-  if (status === 401 || status === 403) return "auth";
-  if (status === 408) return "network";
-  if (status === 409 || status >= 500) return "server";
+  const byStatus = STATUS_CLASSES[status];
+  if (said?.errorClass === "quota" || (byStatus === "rateLimit" && QUOTA_TEXT.test(body.text))) return "quota";
+  if (byStatus !== undefined) return byStatus;
+  if (status >= 500) return "server";
   // Cerebras and Mistral say nothing at all about a prompt that is too long.
-  if ((status === 400 || status === 413) && body.isEmpty) return "overflow";
-  if (isOverflowText(body.text) || said?.errorClass === "overflow" || status === 413) return "overflow";
-  if (status === 404 || (status >= 300 && status < 400)) return "notFound";
-  // Some vendors answer 400 to a wrong key or an unknown model and say so only in the body.
-  return said !== undefined && ["auth", "notFound", "refusal", "rateLimit"].includes(said.errorClass)
-    ? said.errorClass
-    : "invalidRequest";
+  if (status === 413 || (status === 400 && body.isEmpty) || isOverflowText(body.text)) return "overflow";
+  if (status === 404 || status < 400) return "notFound";
+  return said !== undefined && BODY_CLASSES.has(said.errorClass) ? said.errorClass : "invalidRequest";
 }
 
 function sentence(config: StreamConfig, errorClass: ErrorClass, status: number): string {

@@ -94,6 +94,8 @@ export interface ModelConfig {
   /** Null: not known, so no cost is ever computed from it. */
   readonly cost: ModelCost | null;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Where the key goes when not in the protocol's usual header. */
+  readonly authMode?: "bearer" | "api-key" | "x-api-key";
   /** Added to, or replacing, fields of every request body; null removes one. */
   readonly extraBody?: JsonObject;
   /** False: the model answers 400 to any temperature. */

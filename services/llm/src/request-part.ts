@@ -50,10 +50,10 @@ export function baseUrl(config: StreamConfig, defaultBase: string): URL {
   return url;
 }
 
-/** All headers of a request; `keyHeader` names where the key goes. */
+/** All headers of a request; `usual` is where the protocol puts the key. */
 export function requestHeaders(
   config: StreamConfig,
-  keyHeader: "bearer" | "x-api-key" | "api-key" | "x-goog-api-key",
+  usual: "bearer" | "x-api-key" | "api-key" | "x-goog-api-key",
   fixed: Readonly<Record<string, string>> = {},
 ): Record<string, string> {
   const headers: Record<string, string> = {
@@ -62,6 +62,7 @@ export function requestHeaders(
     ...fixed,
   };
   const own = configHeaders(config);
+  const keyHeader = config.model.authMode ?? usual;
   const name = keyHeader === "bearer" ? "authorization" : keyHeader;
   const key = config.apiKey?.trim() ?? "";
   // Gemini's key is independent of an authorization header, which a proxy may want for itself.
@@ -98,7 +99,7 @@ export function withExtra(body: Fields, config: StreamConfig): JsonObject {
       const before = merged[name];
       if (value === null) delete merged[name];
       // Nested settings, such as `output_config` or `generationConfig`, are completed and not replaced.
-      else merged[name] = isObject(before) && isObject(value) ? { ...before, ...(value as JsonObject) } : value;
+      else merged[name] = isObject(before) && isObject(value) ? { ...before, ...value } : value;
     }
   }
   return merged;
@@ -125,7 +126,10 @@ export function cacheKey(config: StreamConfig): string | undefined {
 }
 
 /** Text and pictures that can be sent: empty text is dropped, pictures become a note for a model that cannot see. */
-export function sendable(content: readonly InputContent[], config: StreamConfig): readonly (TextContent | ImageContent)[] {
+export function sendable(
+  content: readonly InputContent[],
+  config: StreamConfig,
+): readonly (TextContent | ImageContent)[] {
   return content
     .map((part) =>
       part.type === "image" && config.model.vision === false

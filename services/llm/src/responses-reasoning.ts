@@ -33,20 +33,22 @@ export function keptReasoning(items: readonly (SeenItem | undefined)[], index: n
   const id = nonEmpty(item?.["id"]);
   const encrypted = nonEmpty(item?.["encrypted_content"]);
   if (item === undefined || id === undefined || encrypted === undefined) return undefined;
-  const callIds: Record<string, string> = {};
-  let messageId: string | undefined;
-  for (const next of items.slice(index + 1)) {
-    if (next?.type === "reasoning") break;
-    if (next?.type === "function_call" && next.callId !== undefined && next.id !== "") callIds[next.callId] = next.id;
-    if (next?.type === "message" && next.id !== "") messageId ??= next.id;
-  }
+  const after = itemsUntilReasoning(items.slice(index + 1));
+  const calls = after.filter((next) => next.type === "function_call");
+  const messageId = after.find((next) => next.type === "message")?.id;
   return {
     id,
     summary: Array.isArray(item["summary"]) ? (item["summary"] as readonly Json[]) : [],
     encrypted_content: encrypted,
-    call_ids: callIds,
+    call_ids: Object.fromEntries(calls.map((next) => [next.callId ?? "", next.id])),
     ...(messageId === undefined ? {} : { message_id: messageId }),
   };
+}
+
+function itemsUntilReasoning(items: readonly (SeenItem | undefined)[]): readonly SeenItem[] {
+  const end = items.findIndex((item) => item?.type === "reasoning");
+  const near = end < 0 ? items : items.slice(0, end);
+  return near.filter((item): item is SeenItem => item !== undefined && item.id !== "");
 }
 
 /** Reads what a thinking block kept; undefined when it is not of this form. */

@@ -9,7 +9,7 @@
 import type { JsonObject } from "@mesh/kernel";
 
 import { reasoningEffort } from "./completions-request.ts";
-import type { AssistantMessage, InputContent, ToolResultMessage } from "./message.ts";
+import type { AssistantMessage, InputContent, ToolCallContent, ToolResultMessage } from "./message.ts";
 import type { StreamConfig } from "./provider.ts";
 import {
   baseUrl,
@@ -76,7 +76,13 @@ function bodyOf(config: StreamConfig, model: string, warnings: string[]): Fields
   if (config.responseFormat !== undefined) {
     const { name, description, schema } = config.responseFormat;
     body["text"] = {
-      format: { type: "json_schema", name, ...(description === undefined ? {} : { description }), strict: true, schema },
+      format: {
+        type: "json_schema",
+        name,
+        ...(description === undefined ? {} : { description }),
+        strict: true,
+        schema,
+      },
     };
   }
   const key = cacheKey(config);
@@ -148,51 +154,71 @@ function resultOf(message: ToolResultMessage, config: StreamConfig): JsonObject 
 }
 
 function assistantItems(message: AssistantMessage, config: StreamConfig, sentIds: Set<string>): readonly JsonObject[] {
-  const items: JsonObject[] = [];
   const isOwn = message.model === config.model.id && message.api === config.model.api && keepsReasoning(config);
-  let waiting: KeptReasoning | undefined;
-  let current: KeptReasoning | undefined;
-  // A reasoning item goes out with the item that follows it, so that a trailing one is dropped.
-  const flush = (): void => {
-    if (waiting === undefined) return;
-    items.push(reasoningItem(waiting));
-    current = waiting;
-    waiting = undefined;
-  };
+  const writer = new ItemWriter(sentIds);
   for (const part of message.content) {
     if (part.type === "thinking") {
-      const isReplayed = isOwn && part.redacted !== undefined && part.redactedProtocol === config.model.api;
-      const kept = isReplayed ? parseKept(part.redacted ?? "") : undefined;
-      current = undefined;
-      waiting = kept !== undefined && !sentIds.has(kept.id) ? kept : undefined;
-      if (waiting !== undefined) sentIds.add(waiting.id);
-    } else if (part.type === "text" && part.text.trim() !== "") {
-      flush();
-      const id = fresh(current?.message_id, sentIds);
-      items.push({
-        type: "message",
-        role: "assistant",
-        ...(id === undefined ? {} : { id }),
-        status: "completed",
-        content: [{ type: "output_text", text: part.text, annotations: [] }],
-      });
-    } else if (part.type === "toolCall") {
-      flush();
-      const id = fresh(current?.call_ids[part.id], sentIds);
-      items.push({
-        type: "function_call",
-        ...(id === undefined ? {} : { id }),
-        call_id: wireCallId(part.id, "word"),
-        name: part.name,
-        arguments: JSON.stringify(part.arguments),
-      });
-    }
+      const isReplayed = isOwn && part.redactedProtocol === config.model.api;
+      writer.reasoning(isReplayed ? parseKept(part.redacted ?? "") : undefined);
+    } else if (part.type === "text" && part.text.trim() !== "") writer.text(part.text);
+    else if (part.type === "toolCall") writer.call(part);
   }
-  return items;
+  return writer.items;
 }
 
-function fresh(id: string | undefined, sentIds: Set<string>): string | undefined {
-  if (id === undefined || sentIds.has(id)) return undefined;
-  sentIds.add(id);
-  return id;
+/** Items of one turn; a reasoning item goes out with the item that follows it, so that a trailing one is dropped. */
+class ItemWriter {
+  readonly items: JsonObject[] = [];
+  readonly #sentIds: Set<string>;
+  #waiting: KeptReasoning | undefined;
+  #current: KeptReasoning | undefined;
+
+  constructor(sentIds: Set<string>) {
+    this.#sentIds = sentIds;
+  }
+
+  reasoning(kept: KeptReasoning | undefined): void {
+    this.#current = undefined;
+    this.#waiting = kept !== undefined && this.#fresh(kept.id) !== undefined ? kept : undefined;
+  }
+
+  text(text: string): void {
+    this.#flush();
+    this.items.push({
+      type: "message",
+      role: "assistant",
+      ...this.#idField(this.#current?.message_id),
+      status: "completed",
+      content: [{ type: "output_text", text, annotations: [] }],
+    });
+  }
+
+  call(part: ToolCallContent): void {
+    this.#flush();
+    this.items.push({
+      type: "function_call",
+      ...this.#idField(this.#current?.call_ids[part.id]),
+      call_id: wireCallId(part.id, "word"),
+      name: part.name,
+      arguments: JSON.stringify(part.arguments),
+    });
+  }
+
+  #flush(): void {
+    if (this.#waiting === undefined) return;
+    this.items.push(reasoningItem(this.#waiting));
+    this.#current = this.#waiting;
+    this.#waiting = undefined;
+  }
+
+  #idField(id: string | undefined): { readonly id?: string } {
+    const fresh = id === undefined ? undefined : this.#fresh(id);
+    return fresh === undefined ? {} : { id: fresh };
+  }
+
+  #fresh(id: string): string | undefined {
+    if (this.#sentIds.has(id)) return undefined;
+    this.#sentIds.add(id);
+    return id;
+  }
 }

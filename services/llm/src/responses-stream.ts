@@ -8,7 +8,7 @@
 
 import { isObject } from "@mesh/kernel";
 
-import { count, nonEmpty } from "./json-field.ts";
+import { count, countAt, nonEmpty } from "./json-field.ts";
 import type { Usage } from "./message.ts";
 import type { MessageAssembler } from "./message-assembler.ts";
 import type { StreamConfig } from "./provider.ts";
@@ -48,7 +48,8 @@ export class ResponsesState implements ProtocolState {
     const handler = HANDLERS[type];
     if (handler !== undefined) handler(this, payload);
     else if (isObject(payload["error"])) this.fail(payload["error"]);
-    else if (!QUIET.test(type)) this.#assembler.warn(`event-${type}`, `an event of an unknown kind was ignored: ${type}`);
+    else if (!QUIET.test(type))
+      this.#assembler.warn(`event-${type}`, `an event of an unknown kind was ignored: ${type}`);
   }
 
   document(body: unknown): void {
@@ -78,7 +79,10 @@ export class ResponsesState implements ProtocolState {
   }
 
   text(payload: Fields): void {
-    this.#assembler.text(`text-${indexOf(payload)}-${payload["content_index"]}`, nonEmpty(payload["delta"]) ?? "");
+    this.#assembler.text(
+      `text-${indexOf(payload)}-${count(payload["content_index"]) ?? 0}`,
+      nonEmpty(payload["delta"]) ?? "",
+    );
   }
 
   refusal(payload: Fields): void {
@@ -112,10 +116,11 @@ export class ResponsesState implements ProtocolState {
     const item = payload["item"];
     if (!isObject(item)) return;
     const index = indexOf(payload);
+    const type = String(item["type"]);
     this.#see(index, item, false);
-    if (item["type"] === "function_call") this.#call(index, item);
-    else if (!SHOWN.has(String(item["type"]))) {
-      this.#assembler.warn(`item-${item["type"]}`, `an output item of an unknown kind was left out: ${item["type"]}`);
+    if (type === "function_call") this.#call(index, item);
+    else if (!SHOWN.has(type)) {
+      this.#assembler.warn(`item-${type}`, `an output item of an unknown kind was left out: ${type}`);
     }
   }
 
@@ -196,7 +201,8 @@ export class ResponsesState implements ProtocolState {
 }
 
 const SHOWN: ReadonlySet<string> = new Set(["message", "reasoning", "function_call"]);
-const QUIET = /^(response\.(queued|in_progress|content_part\.|output_text\.(done|annotation)|refusal\.done|reasoning_|.*_call\.)|keepalive|ping)/;
+const QUIET =
+  /^(response\.(queued|in_progress|content_part\.|output_text\.(done|annotation)|refusal\.done|reasoning_|.*_call\.)|keepalive|ping)/;
 
 const HANDLERS: Readonly<Record<string, ((state: ResponsesState, payload: Fields) => void) | undefined>> = {
   "response.created": (state, payload) => state.start(payload),
@@ -223,12 +229,10 @@ function indexOf(payload: Fields): number {
 
 function usageOf(value: unknown): Usage | undefined {
   if (!isObject(value)) return undefined;
-  const prompt = count(value["input_tokens"]) ?? 0;
-  const output = count(value["output_tokens"]) ?? 0;
-  const cached = isObject(value["input_tokens_details"]) ? count(value["input_tokens_details"]["cached_tokens"]) : 0;
-  const spent = isObject(value["output_tokens_details"]) ? value["output_tokens_details"]["reasoning_tokens"] : 0;
-  const cacheRead = Math.min(cached ?? 0, prompt);
-  const reasoning = count(spent) ?? 0;
+  const prompt = countAt(value, "input_tokens") ?? 0;
+  const output = countAt(value, "output_tokens") ?? 0;
+  const cacheRead = Math.min(countAt(value, "input_tokens_details", "cached_tokens") ?? 0, prompt);
+  const reasoning = countAt(value, "output_tokens_details", "reasoning_tokens") ?? 0;
   return {
     input: prompt - cacheRead,
     output,

@@ -93,7 +93,10 @@ export class SseBody {
 
 // No server-sent event starts with a bracket.
 function kindOf(text: string): BodyKind {
-  const first = text.replace(/^\uFEFF/, "").trimStart().charAt(0);
+  const first = text
+    .replace(/^\uFEFF/, "")
+    .trimStart()
+    .charAt(0);
   if (first === "") return "unknown";
   if (first === "{" || first === "[") return "json";
   return first === "<" ? "html" : "sse";

@@ -52,7 +52,9 @@ function turn(assistant: AssistantMessage, after: readonly Message[], usedIds: S
     isRenamed ||= id !== part.id;
     return id === part.id ? part : { ...part, id };
   });
-  const users = after.filter((message): message is UserMessage => message.role === "user" && message.content.length > 0);
+  const users = after.filter(
+    (message): message is UserMessage => message.role === "user" && message.content.length > 0,
+  );
   return [isRenamed ? { ...assistant, content } : assistant, ...results, ...users];
 }
 

@@ -95,7 +95,8 @@ export class Watchdog {
     this.#cancelTimer();
     this.#caller.removeEventListener("abort", this.#abort);
     this.#onEnd = undefined;
-    if (!this.signal.aborted) this.#controller.abort(new ProviderError({ errorClass: "aborted", message: "the model call has ended" }));
+    if (!this.signal.aborted)
+      this.#controller.abort(new ProviderError({ errorClass: "aborted", message: "the model call has ended" }));
   }
 
   readonly #abort = (): void => {

@@ -188,7 +188,8 @@ async function errorBody(answer: Response, watchdog: Watchdog): Promise<string> 
   let text = "";
   let bytes = 0;
   try {
-    while (source !== undefined && bytes < MAX_ERROR_BYTES) {
+    for (;;) {
+      if (source === undefined || bytes >= MAX_ERROR_BYTES) break;
       const { done, value } = await watchdog.wait(source.read());
       if (done) break;
       watchdog.byte();
