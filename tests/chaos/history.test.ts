@@ -18,7 +18,7 @@ function row(more: Partial<RunRow> = {}): RunRow {
     lastSeq: 7,
     nodeId: "node_a",
     output: "1 2 3",
-    errorCode: undefined,
+    error: undefined,
     count: 3,
     ...more,
   };
@@ -146,6 +146,11 @@ const MUTANTS: readonly (readonly [name: string, invariant: string, mutant: Part
   ["I9: a device held more runs than slots", "I9", { held: [{ nodeId: "node_a", runs: 3, slots: 2 }] }],
   ["I10: one key made two runs", "I10", { runs: [row(), { ...row(), runId: "run_b" }] }],
   ["I11: a device that came back had forgotten its run", "I11", { runs: [row({ state: "lost" })] }],
+  [
+    "I11: a fault of the system became the run's",
+    "I11",
+    { runs: [row({ state: "failed", error: { code: "internal", message: "oops" } })] },
+  ],
   ["I10: a client was given a run that is not there", "I10", { creations: [{ key: "k1", runIds: [A, "run_x"] }] }],
 ];
 

@@ -11,7 +11,8 @@
  * I8  A cancelled run does nothing more once the cancel had time to arrive.
  * I9  A device never holds more runs than it has slots.
  * I10 One idempotency key makes one run, however often the request was repeated.
- * I11 A run is lost only with its device: one that comes back ends what it held itself.
+ * I11 A run ends badly only with its device, its agent or its runner: one that comes back ends what it held itself, and
+ *     no fault of the others is the run's.
  */
 
 /** The final row of a run, and what was asked for. */
@@ -24,7 +25,7 @@ export interface RunRow {
   readonly lastSeq: number;
   readonly nodeId: string | undefined;
   readonly output: string;
-  readonly errorCode: string | undefined;
+  readonly error: { readonly code: string; readonly message: string } | undefined;
   /** The run counts from 1 to this number. */
   readonly count: number;
 }
@@ -94,6 +95,7 @@ type Check = (history: History) => readonly string[];
 const TERMINAL: readonly string[] = ["succeeded", "failed", "cancelled", "lost"];
 const FINISHED = "run.finished";
 const REMOVAL_MS = 1000;
+const EXPLAINED = new Set(["node_restarted", "runner_crashed"]);
 
 /** The checks by name. */
 export const INVARIANTS = {
@@ -108,7 +110,7 @@ export const INVARIANTS = {
   I9: ({ held }) =>
     held.flatMap(({ nodeId, runs, slots }) => (runs > slots ? [`${nodeId} held ${runs} runs in ${slots} slots`] : [])),
   I10: keysMakeOneRun,
-  I11: lostWithDevice,
+  I11: endsExplained,
 } as const satisfies Record<string, Check>;
 
 /** All broken promises of a history. */
@@ -282,11 +284,13 @@ function keysMakeOneRun({ creations, runs }: History): string[] {
   return [...doubled, ...wrong];
 }
 
-function lostWithDevice({ runs, removals }: History): string[] {
+function endsExplained({ runs, removals }: History): string[] {
   const removed = new Set(removals.map(({ nodeId }) => nodeId));
   return runs
-    .filter(({ state, nodeId }) => state === "lost" && !removed.has(nodeId ?? ""))
-    .map(({ runId, errorCode }) => `${runId}: is lost (${errorCode}), but its device came back`);
+    .filter(({ state, nodeId, error }) =>
+      state === "lost" ? !removed.has(nodeId ?? "") : state === "failed" && !EXPLAINED.has(error?.code ?? ""),
+    )
+    .map(({ runId, state, error }) => `${runId}: ${state} with ${error?.code}: ${error?.message}`);
 }
 
 /** What a run that counts to `count` says. */

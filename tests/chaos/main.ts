@@ -68,8 +68,8 @@ function report(name: ScenarioName, { problems, history, rounds, quiet }: Outcom
 
 function endsOf(runs: History["runs"]): string {
   const counts = new Map<string, number>();
-  for (const { state, errorCode } of runs) {
-    const end = errorCode === undefined ? state : `${state}: ${errorCode}`;
+  for (const { state, error } of runs) {
+    const end = error === undefined ? state : `${state}: ${error.code}`;
     counts.set(end, (counts.get(end) ?? 0) + 1);
   }
   return [...counts].map(([end, count]) => `${count} ${end}`).join(", ");

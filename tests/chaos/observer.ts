@@ -138,7 +138,7 @@ interface RunRowSource {
   readonly last_seq: number;
   readonly node_id: string | null;
   readonly output: string;
-  readonly error: Readonly<Record<string, unknown>> | null;
+  readonly error: { readonly code: string; readonly message: string } | null;
 }
 
 interface EventSource {
@@ -162,7 +162,7 @@ function toRunRow(row: RunRowSource): RunRow {
     lastSeq: row.last_seq,
     nodeId: row.node_id ?? undefined,
     output: row.output,
-    errorCode: row.error === null ? undefined : String(row.error["code"]),
+    error: row.error ?? undefined,
     count: Number(row.metadata["count"]),
   };
 }

@@ -76,7 +76,7 @@ class Model {
       lastSeq: row.lastSeq,
       nodeId: row.node,
       output: row.output,
-      errorCode: undefined,
+      error: undefined,
       count: 3,
     }));
     const none = { transitions: [], held: [], readers: [], creations: [], cancels: [], nodes: [], removals: [] };

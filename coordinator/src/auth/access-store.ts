@@ -3,10 +3,19 @@
 import { MeshError } from "@mesh/kernel";
 import type { Store } from "@mesh/store";
 
+import { SharedRead } from "../shared-read.ts";
 import type { Access, AllowedWorkspace, NamedObject, Need } from "./access.ts";
 import type { Caller } from "./caller.ts";
 
+interface MembershipKey {
+  readonly userId: string;
+  /** Id or name of a workspace. */
+  readonly ref: string;
+}
+
 interface MembershipRow {
+  readonly user_id: string;
+  readonly ref: string;
   readonly id: string;
   readonly name: string;
   readonly role: string | null;
@@ -14,11 +23,12 @@ interface MembershipRow {
 
 /** Access decided by the database at each call: a lost membership counts at once. */
 export function createAccess(store: Pick<Store, "sql">): Access {
+  const reads = new SharedRead<MembershipKey, MembershipRow>(
+    ({ userId, ref }) => `${userId} ${ref}`,
+    async (keys) => new Map((await findMemberships(store, keys)).map((row) => [`${row.user_id} ${row.ref}`, row])),
+  );
   const find = async (caller: Caller, ref: string): Promise<MembershipRow | undefined> => {
-    const [row] = await store.sql<MembershipRow[]>`
-      SELECT w.id, w.name, m.role
-      FROM workspaces w LEFT JOIN workspace_members m ON m.workspace_id = w.id AND m.user_id = ${caller.userId}
-      WHERE w.id = ${ref} OR w.name = ${ref}`;
+    const row = await reads.get({ userId: caller.userId, ref });
     return row !== undefined && mayRead(caller, row) ? row : undefined;
   };
   return {
@@ -41,6 +51,17 @@ export function createAccess(store: Pick<Store, "sql">): Access {
       return caller.workspaceIds === undefined ? ids : ids.filter((id) => caller.workspaceIds?.includes(id));
     },
   };
+}
+
+async function findMemberships(
+  store: Pick<Store, "sql">,
+  keys: readonly MembershipKey[],
+): Promise<readonly MembershipRow[]> {
+  return store.sql<MembershipRow[]>`
+    SELECT k.user_id, k.ref, w.id, w.name, m.role
+    FROM unnest(${keys.map((key) => key.userId)}::text[], ${keys.map((key) => key.ref)}::text[]) AS k (user_id, ref)
+    JOIN workspaces w ON w.id = k.ref OR w.name = k.ref
+    LEFT JOIN workspace_members m ON m.workspace_id = w.id AND m.user_id = k.user_id`;
 }
 
 /** Throws unless the caller owns the workspace or is an administrator. */

@@ -6,9 +6,9 @@
  */
 
 import { type Bus, COORDINATOR_QUEUE, nodeOfSubject, subjects, type Subscription } from "@mesh/bus";
-import { isObject, MeshError, type Service } from "@mesh/kernel";
+import { isObject, MeshError, retryable, type Service } from "@mesh/kernel";
 import { BundleChunk, BundleChunkRequest, Hello, HelloAnswer, SecretsAnswer, SecretsRequest } from "@mesh/proto";
-import type { Sql, Store } from "@mesh/store";
+import { databaseError, type Sql, type Store } from "@mesh/store";
 
 import { storableText, storableValue } from "../runs/storable.ts";
 import { PROTOCOL } from "./enrolment.ts";
@@ -49,9 +49,11 @@ export function createNodeRpc(deps: NodeRpcDeps): Service {
     name: "node-rpc",
     async run(signal) {
       const served: Subscription[] = Object.entries(methods).map(([method, handle]) =>
-        deps.bus.serve(subjects.anyRpc(method), (data, subject) => handle(nodeOfSubject(subject), data), {
-          queue: COORDINATOR_QUEUE,
-        }),
+        deps.bus.serve(
+          subjects.anyRpc(method),
+          (data, subject) => handle(nodeOfSubject(subject), data).catch(throwForNode),
+          { queue: COORDINATOR_QUEUE },
+        ),
       );
       await new Promise<void>((resolve) => {
         if (signal.aborted) resolve();
@@ -60,6 +62,13 @@ export function createNodeRpc(deps: NodeRpcDeps): Service {
       for (const subscription of served) subscription.stop();
     },
   };
+}
+
+// A node fails a run for an answer that is final: a database that is away for a moment must not be one.
+function throwForNode(error: unknown): never {
+  const { code } = databaseError(error);
+  if (!retryable(code)) throw error;
+  throw new MeshError(code, "the coordinator cannot reach its database; ask again", { cause: error });
 }
 
 interface KnownNode {

@@ -110,7 +110,7 @@ export async function insertRuns(tx: Tx, decided: readonly Decided[], at: string
     run.draft === undefined ? [] : [insertRow(run, run.draft, decision, at)],
   );
   if (rows.length === 0) return;
-  await tx`
+  const inserted = tx`
     INSERT INTO runs (id, workspace_id, assistant_id, app_id, app_name, app_version, bundle_digest, input, options, metadata,
       requirements, queue_key, state, reason, node_id, lease_epoch, lease_until, attempt, on_lost, priority, timeout_ms,
       queue_until, last_seq, placement, retry_of, created_by, placed_at)
@@ -132,12 +132,13 @@ export async function insertRuns(tx: Tx, decided: readonly Decided[], at: string
       { runId: run.id, seq: 2, epoch, kind: second.kind, body: second.body },
     ];
   });
-  await tx`
+  const logged = tx`
     INSERT INTO run_events (run_id, seq, epoch, n, at, kind, body)
     SELECT run_id, seq, epoch, NULL, clock_timestamp(), kind, body FROM unnest(
       ${events.map((e) => e.runId)}::text[], ${events.map((e) => e.seq)}::int[], ${events.map((e) => e.epoch)}::int[],
       ${events.map((e) => e.kind)}::text[], ${events.map((e) => JSON.stringify(e.body))}::text[]
     ) AS e (run_id, seq, epoch, kind, body)`;
+  await Promise.all([inserted, logged]);
 }
 
 /** Moves queued runs to their nodes: next epoch, fresh lease, empty event cursor of the epoch. */

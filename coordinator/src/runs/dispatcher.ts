@@ -165,7 +165,8 @@ export class Dispatcher implements Service {
   async #recover(batch: readonly PendingDraft[], error: unknown, signal: AbortSignal): Promise<void> {
     this.#deps.log.warn({ err: error, drafts: batch.length }, "placement pass failed");
     const failure = databaseError(error, "the run was not created");
-    if (batch.length === 1 || retryable(failure.code)) {
+    const isSystem = retryable(failure.code) && failure.code !== "aborted";
+    if (batch.length <= 1 || isSystem) {
       for (const pending of batch) pending.reject(failure);
       await this.#deps.clock.sleep(RECOVER_MS, signal);
       return;
@@ -185,9 +186,10 @@ export class Dispatcher implements Service {
   }
 
   async #inTransaction(tx: Tx, drafts: readonly Fresh[], cursor: string | undefined): Promise<Pass> {
-    await lockPlacement(tx);
     const at = rfc3339(this.#deps.clock.now());
-    const [nodes, keys, claims] = await Promise.all([
+    // Sent together and run in this order: each read begins after the lock is held.
+    const [, nodes, keys, claims] = await Promise.all([
+      lockPlacement(tx),
       loadCandidates(tx, this.#deps.penalized),
       cursor === undefined ? [] : queueKeys(tx, cursor, MAX_GROUPS_PER_PASS),
       claimIdempotencyKeys(
@@ -203,8 +205,7 @@ export class Dispatcher implements Service {
       ...decide([...queue.picked, ...fresh.filter((run) => !isHeldBack(run))], nodes),
       ...fresh.filter(isHeldBack).map((run) => ({ run, decision: ITS_TURN })),
     ];
-    await insertRuns(tx, decided, at);
-    await placeQueued(tx, decided, at);
+    await Promise.all([insertRuns(tx, decided, at), placeQueued(tx, decided, at)]);
     const placed = placedOf(decided, nodes);
     const touched = new Set([...queue.told, ...fresh.map((run) => run.id), ...placed.map(({ run }) => run.id)]);
     const next = keys.length === MAX_GROUPS_PER_PASS ? keys.at(-1) : undefined;

@@ -7,33 +7,41 @@ import { appendToLogs, freshQueueUntil } from "./run-log.ts";
 import { isTerminal, RUN_EVENT } from "./run-state.ts";
 
 /** A locked run. */
-export type IngestRow = FoldRow;
+export interface IngestRow extends FoldRow {
+  readonly last_seq: number;
+}
+
+/** What to store for a locked run. */
+export interface IngestChange extends RunChange {
+  /** The newest seq before this change. */
+  readonly lastSeq: number;
+}
 
 /** Locks the runs of a delivery, in id order so that replicas cannot deadlock. Runs without a node are left out. */
 export async function lockRuns(tx: Tx, runIds: readonly string[]): Promise<readonly IngestRow[]> {
   return tx<IngestRow[]>`
-    SELECT r.id, r.state, r.lease_epoch, r.committed_n, n.digest AS node, r.on_lost, r.attempt,
+    SELECT r.id, r.state, r.lease_epoch, r.committed_n, r.last_seq, n.digest AS node, r.on_lost, r.attempt,
       r.cancel_requested_at IS NOT NULL AS cancel_requested
     FROM runs r JOIN nodes n ON n.id = r.node_id
     WHERE r.id = ANY (${[...runIds]}) ORDER BY r.id FOR UPDATE OF r`;
 }
 
 /** Stores events and the state they stand for. A held run stays held: only a heartbeat shows that its device can be reached. */
-export async function appendNodeEvents(tx: Tx, changes: readonly RunChange[]): Promise<void> {
+export async function appendNodeEvents(tx: Tx, changes: readonly IngestChange[]): Promise<void> {
   const grown = changes.filter((change) => change.events.length > 0);
   if (grown.length === 0) return;
-  const seqs = await updateRuns(tx, grown);
-  const rows = grown.flatMap((change) => {
-    const last = seqs.get(change.runId) ?? 0;
-    return change.events.map((event, i) => ({ change, event, seq: last - change.events.length + 1 + i }));
-  });
-  await tx`
+  const rows = grown.flatMap((change) =>
+    change.events.map((event, i) => ({ change, event, seq: change.lastSeq + 1 + i })),
+  );
+  const updated = updateRuns(tx, grown);
+  const inserted = tx`
     INSERT INTO run_events (run_id, seq, epoch, n, at, kind, delta_of, body)
     SELECT run_id, seq, epoch, n, to_timestamp(at_ms / 1000), kind, nullif(delta_of, ''), body FROM unnest(
       ${rows.map((r) => r.change.runId)}::text[], ${rows.map((r) => r.seq)}::int[], ${rows.map((r) => r.change.epoch)}::int[],
       ${rows.map((r) => r.event.n)}::int[], ${rows.map((r) => r.event.at_ms)}::float8[], ${rows.map((r) => r.event.kind)}::text[],
       ${rows.map((r) => r.event.delta_of)}::text[], ${rows.map((r) => r.event.body)}::text[]
     ) AS e (run_id, seq, epoch, n, at_ms, kind, delta_of, body)`;
+  await Promise.all([updated, inserted]);
   const requeued = grown.filter((change) => change.requeueReason !== undefined);
   await appendToLogs(
     tx,
@@ -45,9 +53,9 @@ export async function appendNodeEvents(tx: Tx, changes: readonly RunChange[]): P
   );
 }
 
-async function updateRuns(tx: Tx, grown: readonly RunChange[]): Promise<Map<string, number>> {
+async function updateRuns(tx: Tx, grown: readonly RunChange[]): Promise<void> {
   // Flags travel as numbers: the driver takes an array of booleans for one boolean.
-  const rows = await tx<{ id: string; last_seq: number }[]>`
+  await tx`
     UPDATE runs r SET
       last_seq = r.last_seq + c.events, committed_n = c.committed_n, state = c.state,
       reason = CASE WHEN c.requeued = 1 THEN 'starting again: the device handed it back'
@@ -70,6 +78,5 @@ async function updateRuns(tx: Tx, grown: readonly RunChange[]): Promise<Map<stri
       ${grown.map((c) => c.result?.output ?? "")}::text[],
       ${grown.map((c) => (c.result?.usage === undefined ? null : JSON.stringify(c.result.usage)))}::text[]
     ) AS c (id, events, committed_n, state, started, ended, requeued, error, output, usage)
-    WHERE r.id = c.id RETURNING r.id, r.last_seq`;
-  return new Map(rows.map((row) => [row.id, row.last_seq]));
+    WHERE r.id = c.id`;
 }

@@ -107,7 +107,7 @@ async function store(tx: Tx, incoming: ReadonlyMap<string, IncomingRun>): Promis
   const rows = await lockRuns(tx, [...incoming.keys()]);
   const changes = rows.flatMap((row: IngestRow) => {
     const run = incoming.get(row.id);
-    return run === undefined ? [] : [foldBatch(row, run)];
+    return run === undefined ? [] : [{ ...foldBatch(row, run), lastSeq: row.last_seq }];
   });
   await appendNodeEvents(tx, changes);
   return changes;

@@ -8,22 +8,24 @@ import { finishRuns } from "./sweep-store.ts";
 
 /** Where an assistant comes from. */
 export interface AssistantSource {
+  readonly workspaceId: string;
+  readonly id: string;
   readonly appId: string;
   readonly appName: string;
   readonly appVersion: number;
   readonly bundleDigest: string;
 }
 
-/** The app version that serves an assistant now. */
-export async function findAssistant(
+/** The app versions that serve these assistants now; unknown ones are missing. */
+export async function findAssistants(
   sql: Sql,
-  workspaceId: string,
-  assistantId: string,
-): Promise<AssistantSource | undefined> {
-  const rows = await sql<AssistantSource[]>`
-    SELECT a.app_id AS "appId", p.name AS "appName", p.version AS "appVersion", p.digest AS "bundleDigest"
-    FROM assistants a JOIN apps p ON p.id = a.app_id WHERE a.workspace_id = ${workspaceId} AND a.id = ${assistantId}`;
-  return rows[0];
+  keys: readonly { readonly workspaceId: string; readonly id: string }[],
+): Promise<readonly AssistantSource[]> {
+  return sql<AssistantSource[]>`
+    SELECT a.workspace_id AS "workspaceId", a.id, a.app_id AS "appId", p.name AS "appName", p.version AS "appVersion",
+      p.digest AS "bundleDigest"
+    FROM unnest(${keys.map((key) => key.workspaceId)}::text[], ${keys.map((key) => key.id)}::text[]) AS k (workspace_id, id)
+    JOIN assistants a ON a.workspace_id = k.workspace_id AND a.id = k.id JOIN apps p ON p.id = a.app_id`;
 }
 
 /** A node by id or name. */

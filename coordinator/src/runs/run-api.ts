@@ -17,18 +17,22 @@ import type { Call, RunApi } from "../gateway/operation.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { EventTail } from "./event-tail.ts";
 import { endsRun, requireReached, toRunEvent, withSnapshots } from "./event-view.ts";
-import { findAssistant, findNode, requestCancel } from "./run-api-store.ts";
+import { type AssistantSource, findNode, requestCancel } from "./run-api-store.ts";
 import type { RunDraft } from "./run-draft.ts";
-import { findRun, listEvents, listRuns, type RunRow, type StoredRequirements } from "./run-row.ts";
+import { listEvents, listRuns, type RunRow, type StoredRequirements } from "./run-row.ts";
 import { isTerminal, type OnLost, toRunState } from "./run-state.ts";
 import { toRun } from "./run-view.ts";
+import { RunReads } from "./run-reads.ts";
 
 const DEFAULT_TIMEOUT_S = 3600;
 const DEFAULT_QUEUE_TTL_S = 86_400;
+/** Leaves room for the workspace's connectors in a message of 1 MB. */
+const MAX_WORK_BYTES = 768 * 1024;
 
 /** What the handlers use. */
 export interface RunApiDeps {
   readonly store: Store;
+  readonly reads: RunReads;
   readonly access: Access;
   readonly dispatcher: Dispatcher;
   readonly tail: EventTail;
@@ -38,7 +42,8 @@ export interface RunApiDeps {
 }
 
 /** Builds the handlers. */
-export function createRunApi(deps: RunApiDeps): RunApi {
+export function createRunApi(given: Omit<RunApiDeps, "reads">): RunApi {
+  const deps: RunApiDeps = { ...given, reads: new RunReads(given.store.sql) };
   return {
     createRun: async (request, call) => {
       const draft = await toDraft(deps, request, call);
@@ -71,7 +76,7 @@ export function createRunApi(deps: RunApiDeps): RunApi {
 
 async function toDraft(deps: RunApiDeps, request: CreateRunRequest, call: Call): Promise<RunDraft> {
   const workspace = await deps.access.workspace(call.caller, request.workspace, "write");
-  const assistant = await findAssistant(deps.store.sql, workspace.id, request.assistant);
+  const assistant = await deps.reads.assistant(workspace.id, request.assistant);
   if (assistant === undefined) {
     throw new MeshError(
       "not_found",
@@ -82,7 +87,7 @@ async function toDraft(deps: RunApiDeps, request: CreateRunRequest, call: Call):
     id: deps.ids.next("run"),
     workspaceId: workspace.id,
     assistantId: request.assistant,
-    ...assistant,
+    ...sourceOf(assistant),
     input: request.input,
     options: request.options ?? {},
     metadata: request.metadata ?? {},
@@ -95,6 +100,25 @@ async function toDraft(deps: RunApiDeps, request: CreateRunRequest, call: Call):
     createdBy: actorOf(call.caller),
     idempotencyKey: request.idempotency_key,
   };
+}
+
+function sourceOf({
+  appId,
+  appName,
+  appVersion,
+  bundleDigest,
+}: AssistantSource): Omit<AssistantSource, "workspaceId" | "id"> {
+  return { appId, appName, appVersion, bundleDigest };
+}
+
+// A run travels to its device in one message; characters are bounded by the gateway, bytes here.
+function requireFits({ input, options, metadata }: CreateRunRequest): void {
+  const bytes = Buffer.byteLength(input) + Buffer.byteLength(JSON.stringify([options, metadata]));
+  if (bytes <= MAX_WORK_BYTES) return;
+  throw new MeshError(
+    "invalid_argument",
+    `input, options and metadata of a run are at most ${MAX_WORK_BYTES / 1024} KB together; these have ${Math.ceil(bytes / 1024)} KB`,
+  );
 }
 
 async function toRequirements(
@@ -136,13 +160,13 @@ function toOnLost(text: string): OnLost {
 }
 
 async function mustFind(deps: RunApiDeps, runId: string): Promise<RunRow> {
-  const row = await findRun(deps.store.sql, runId);
+  const row = await deps.reads.run(runId);
   if (row === undefined) throw new MeshError("not_found", `run ${runId} was not found`);
   return row;
 }
 
 async function allowed(deps: RunApiDeps, runId: string, call: Call, need: Need): Promise<RunRow> {
-  const row = isId("run", runId) ? await findRun(deps.store.sql, runId) : undefined;
+  const row = isId("run", runId) ? await deps.reads.run(runId) : undefined;
   await deps.access.object(call.caller, row?.workspace_id, need, { kind: "run", id: runId, list: "yao runs list" });
   if (row === undefined) throw new MeshError("not_found", `run ${runId} was not found; see yao runs list`);
   return row;
@@ -174,7 +198,7 @@ async function retryRun(deps: RunApiDeps, runId: string, call: Call): ReturnType
       `run ${runId} has not ended; cancel it first with: yao runs cancel ${runId}`,
     );
   }
-  const assistant = await findAssistant(deps.store.sql, old.workspace_id, old.assistant_id);
+  const assistant = await deps.reads.assistant(old.workspace_id, old.assistant_id);
   if (assistant === undefined)
     throw new MeshError("failed_precondition", `assistant "${old.assistant_id}" is no longer there`);
   const { node_id, node } = old.requirements;
@@ -188,7 +212,7 @@ async function retryRun(deps: RunApiDeps, runId: string, call: Call): ReturnType
     id: deps.ids.next("run"),
     workspaceId: old.workspace_id,
     assistantId: old.assistant_id,
-    ...assistant,
+    ...sourceOf(assistant),
     input: old.input,
     options: old.options,
     metadata: old.metadata,

@@ -66,11 +66,10 @@ function columns(sql: Sql | Tx): ReturnType<Sql> {
     r.created_by, r.created_at, r.started_at, r.finished_at`;
 }
 
-/** One run by id. */
-export async function findRun(sql: Sql | Tx, runId: string): Promise<RunRow | undefined> {
-  const rows = await sql<RunRow[]>`
-    SELECT ${columns(sql)} FROM runs r LEFT JOIN nodes n ON n.id = r.node_id WHERE r.id = ${runId}`;
-  return rows[0];
+/** Runs by id; unknown ids are missing. */
+export async function findRuns(sql: Sql | Tx, runIds: readonly string[]): Promise<readonly RunRow[]> {
+  return sql<RunRow[]>`
+    SELECT ${columns(sql)} FROM runs r LEFT JOIN nodes n ON n.id = r.node_id WHERE r.id = ANY (${[...runIds]})`;
 }
 
 /** Filters of {@link listRuns}; empty strings filter nothing. */

@@ -162,7 +162,10 @@ export class Agent implements AsyncDisposable {
   async cancelWaiting(): Promise<void> {
     const state = this.#waiting;
     if (state === undefined) return;
-    const { stop, result } = this.#begin((io) => resumeRun(state, {}, this.#config(), io), () => undefined);
+    const { stop, result } = this.#begin(
+      (io) => resumeRun(state, {}, this.#config(), io),
+      () => undefined,
+    );
     stop.abort();
     await result;
   }
@@ -176,7 +179,10 @@ export class Agent implements AsyncDisposable {
     let prompts = this.#prompts(input);
     for (let attempt = 0; ; attempt += 1) {
       const config = { ...this.#config(), responseFormat: { name, schema } };
-      const { messages } = await this.#begin((io) => startRun(prompts, config, io), () => undefined).result;
+      const { messages } = await this.#begin(
+        (io) => startRun(prompts, config, io),
+        () => undefined,
+      ).result;
       try {
         return structuredOutput(messages, schema);
       } catch (thrown) {
@@ -209,12 +215,18 @@ export class Agent implements AsyncDisposable {
 
   /** Adds several steering messages, next to one another. */
   steerAll(inputs: readonly (string | AgentMessage)[]): void {
-    this.#enqueue(this.steering, inputs.map((input) => this.#message(input)));
+    this.#enqueue(
+      this.steering,
+      inputs.map((input) => this.#message(input)),
+    );
   }
 
   /** Adds several follow-ups, next to one another. */
   followUpAll(inputs: readonly (string | AgentMessage)[]): void {
-    this.#enqueue(this.followUps, inputs.map((input) => this.#message(input)));
+    this.#enqueue(
+      this.followUps,
+      inputs.map((input) => this.#message(input)),
+    );
   }
 
   /** Changes the model between runs. A provider or key given explicitly stays. */
@@ -305,7 +317,7 @@ export class Agent implements AsyncDisposable {
   async #track(segment: Segment, sink: EventSink, signal: AbortSignal): Promise<RunResult> {
     try {
       // Lets `#begin` return first: a prompt gives its handle at once.
-      await undefined;
+      await Promise.resolve();
       const result = await segment({ history: this.#history, sink, signal });
       this.#waiting = result.end.kind === "waiting" ? result.state : undefined;
       // A resumed run's stats begin with what its earlier segments already added here.

@@ -15,20 +15,20 @@ export type Raced<T> =
  */
 export async function raced<T>(work: () => Promise<T> | T, signal: AbortSignal, graceTicks = 0): Promise<Raced<T>> {
   if (signal.aborted) return { kind: "cancelled" };
-  let outcome: Raced<T> | undefined;
+  const race: { outcome?: Raced<T> } = {};
   let stop: (() => void) | undefined;
   const cancelled = new Promise<undefined>((resolve) => {
     stop = () => resolve(undefined);
     signal.addEventListener("abort", stop, { once: true });
   });
   const working = settled(work).then((ended) => {
-    outcome = ended;
+    race.outcome = ended;
     return undefined;
   });
   await Promise.race([working, cancelled]);
   if (stop !== undefined) signal.removeEventListener("abort", stop);
-  for (let tick = 0; tick < graceTicks && outcome === undefined; tick += 1) await undefined;
-  return outcome ?? { kind: "cancelled" };
+  for (let tick = 0; tick < graceTicks && race.outcome === undefined; tick += 1) await Promise.resolve();
+  return race.outcome ?? { kind: "cancelled" };
 }
 
 /** Runs work and turns both endings, and a synchronous throw, into a value. */

@@ -126,7 +126,12 @@ function summaryOf(message: AssistantMessage): UserMessage {
   const texts = message.content.filter((part) => part.type === "text").map((part) => part.text.trim());
   const short = texts.filter((text) => text !== "" && byteLength(text) <= SHORT_TEXT_BYTES);
   const calls = toolCallsOf(message).length;
-  const note = calls === 0 ? textOf(message.content).trim().slice(0, SHORT_TEXT_BYTES / 4) : `used ${calls} tool(s)`;
+  const note =
+    calls === 0
+      ? textOf(message.content)
+          .trim()
+          .slice(0, SHORT_TEXT_BYTES / 4)
+      : `used ${calls} tool(s)`;
   const text = short.length > 0 ? short.join(" ") : note;
   return {
     role: "user",
@@ -136,11 +141,7 @@ function summaryOf(message: AssistantMessage): UserMessage {
 }
 
 /** Head, marker, and as much of the tail as fits; then less and less from the front. */
-function dropMiddle(
-  history: readonly AgentMessage[],
-  config: ContextConfig,
-  target: number,
-): readonly AgentMessage[] {
+function dropMiddle(history: readonly AgentMessage[], config: ContextConfig, target: number): readonly AgentMessage[] {
   const settledHead = headEnd(history, config.keepFirst);
   const at = history.findIndex(isMarker);
   // A marker of an earlier pass is the boundary of its head; a second one would push the history apart.

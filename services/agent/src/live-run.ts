@@ -36,6 +36,18 @@ export interface LiveRunInit {
 }
 
 const DEFAULT_LOOP_THRESHOLD = 3;
+const NEW_RUN: Pick<
+  RunState,
+  "produced" | "inbox" | "pending" | "nudge" | "counters" | "stats" | "turn" | "isTurnOpen"
+> = {
+  produced: [],
+  inbox: [],
+  pending: [],
+  counters: NO_COUNTERS,
+  stats: NO_STATS,
+  turn: -1,
+  isTurnOpen: false,
+};
 
 /** See the file comment. */
 export class LiveRun {
@@ -78,14 +90,15 @@ export class LiveRun {
     this.history = init.history;
     this.isResumed = saved !== undefined;
     this.prompts = saved?.prompts ?? init.prompts;
-    this.produced = (saved?.produced ?? []).flatMap((each) => (typeof each === "number" ? at(init.history, each) : [each]));
-    this.inbox = [...(saved?.inbox ?? [])];
-    this.pending = [...(saved?.pending ?? [])];
-    this.nudge = saved?.nudge;
-    this.counters = saved?.counters ?? NO_COUNTERS;
-    this.stats = saved?.stats ?? NO_STATS;
-    this.turn = saved?.turn ?? -1;
-    this.isTurnOpen = saved?.isTurnOpen ?? false;
+    const from = saved ?? NEW_RUN;
+    this.produced = from.produced.flatMap((each) => (typeof each === "number" ? at(init.history, each) : [each]));
+    this.inbox = [...from.inbox];
+    this.pending = [...from.pending];
+    this.nudge = from.nudge;
+    this.counters = from.counters;
+    this.stats = from.stats;
+    this.turn = from.turn;
+    this.isTurnOpen = from.isTurnOpen;
     this.detector = new LoopDetector(config.loopThreshold ?? DEFAULT_LOOP_THRESHOLD, saved?.detector);
     this.#sink = init.sink;
     this.#startedMs = this.clock.monotonic();
@@ -149,7 +162,9 @@ export class LiveRun {
       appendedTokens: this.counters.appendedTokens + messageTokens(message),
     };
     if (message.role === "toolResult") this.#turnResults.push(message);
-    else this.#turnMessage = message.role === "assistant" || this.#turnMessage?.role !== "assistant" ? message : this.#turnMessage;
+    else
+      this.#turnMessage =
+        message.role === "assistant" || this.#turnMessage?.role !== "assistant" ? message : this.#turnMessage;
     this.emit({ type: "messageEnd", message });
   }
 
@@ -164,7 +179,10 @@ export class LiveRun {
   recordAnswer(answer: AssistantMessage): AssistantMessage {
     const message = this.#withUniqueIds(answer);
     this.record(message);
-    const spend = { usage: { ...message.usage, totalTokens: 0 }, costUsd: costUsd(this.config.model.cost, message.usage) };
+    const spend = {
+      usage: { ...message.usage, totalTokens: 0 },
+      costUsd: costUsd(this.config.model.cost, message.usage),
+    };
     this.stats = { ...this.stats, ...addSpend(this.stats, spend), turns: this.stats.turns + 1 };
     this.tracker.record(message.usage, this.history.length);
     return message;

@@ -95,7 +95,9 @@ describe("turns", () => {
     await expect(continueRun(config, { history: [], sink, signal: stop.signal })).rejects.toThrow("history is empty");
     const run = bench(new ScriptedProvider({ text: "x" }));
     await run.start("x");
-    await expect(continueRun(config, { history: run.history, sink, signal: stop.signal })).rejects.toThrow("spoken last");
+    await expect(continueRun(config, { history: run.history, sink, signal: stop.signal })).rejects.toThrow(
+      "spoken last",
+    );
     expect(provider.requests).toHaveLength(0);
   });
 
@@ -190,12 +192,20 @@ describe("tools", () => {
       return "ok";
     });
     const calls = [{ name: "t" }, { name: "t" }, { name: "t" }];
-    await bench(new ScriptedProvider({ calls }, { text: "." }), { tools: [tool], toolStrategy: { batch: 0 } }).start("x");
+    await bench(new ScriptedProvider({ calls }, { text: "." }), { tools: [tool], toolStrategy: { batch: 0 } }).start(
+      "x",
+    );
     expect(most).toBe(1);
   });
 
   test.each([
-    ["throws before it returns a promise", () => { throw new Error("sync"); }, "sync"],
+    [
+      "throws before it returns a promise",
+      () => {
+        throw new Error("sync");
+      },
+      "sync",
+    ],
     ["throws a string", () => Promise.reject("just text"), "just text"],
     ["throws nothing", () => Promise.reject(undefined), "undefined"],
     ["throws an object that has no text", () => Promise.reject(Object.create(null)), "without saying why"],
@@ -391,7 +401,10 @@ describe("limits and loops", () => {
 
   test("cached tokens count towards the token limit", async () => {
     const run = bench(
-      new ScriptedProvider(() => ({ calls: [{ name: "add", arguments: { a: Math.random() } }], usage: { cacheRead: 60 } })),
+      new ScriptedProvider(() => ({
+        calls: [{ name: "add", arguments: { a: Math.random() } }],
+        usage: { cacheRead: 60 },
+      })),
       { tools: [add], limits: { maxTurns: 99, maxTokens: 100, maxDurationMs: 1e9 } },
     );
     expect((await run.start("x")).stats.turns).toBe(2);
@@ -414,13 +427,9 @@ describe("limits and loops", () => {
     const clock = new FakeClock();
     const steps = [{ calls: [{ name: "add", arguments: { a: 1 } }] }, { calls: [{ name: "add" }] }, { text: "." }];
     const run = bench(new ScriptedProvider(...steps), { tools: [add], turnDelayMs: 1000, clock });
-    let isDone = false;
-    const running = run.start("x").then((result) => {
-      isDone = true;
-      return result;
-    });
     const startMs = clock.now();
-    while (!isDone) await clock.advance(100);
+    const running = run.start("x");
+    await until(async () => (await clock.advance(100), run.types().includes("agentEnd")), { everyMs: 0 });
     expect((await running).stats.turns).toBe(3);
     expect(clock.now() - startMs).toBeGreaterThanOrEqual(2000);
     expect(clock.now() - startMs).toBeLessThan(2600);
@@ -454,21 +463,29 @@ describe("failures of the provider", () => {
     );
     const run = bench(provider);
     await run.start("x");
-    const ends = run.events.filter((event): event is Extract<AgentEvent, { type: "messageEnd" }> => event.type === "messageEnd");
+    const ends = run.events.filter(
+      (event): event is Extract<AgentEvent, { type: "messageEnd" }> => event.type === "messageEnd",
+    );
     expect(ends.map(({ message }) => (message.role === "assistant" ? message.stopReason : "user"))).toEqual([
       "user",
       "error",
       "stop",
     ]);
-    expect(run.events.find((event) => event.type === "providerRetry")).toMatchObject({ attempt: 1, errorClass: "network" });
+    expect(run.events.find((event) => event.type === "providerRetry")).toMatchObject({
+      attempt: 1,
+      errorClass: "network",
+    });
     expect(run.history).toHaveLength(2);
   });
 
   test("an error turn with calls runs none of them", async () => {
     let ran = 0;
-    const run = bench(new ScriptedProvider({ calls: [{ name: "t" }], error: { errorClass: "protocol", message: "cut" } }), {
-      tools: [scriptedTool("t", () => String((ran += 1)))],
-    });
+    const run = bench(
+      new ScriptedProvider({ calls: [{ name: "t" }], error: { errorClass: "protocol", message: "cut" } }),
+      {
+        tools: [scriptedTool("t", () => String((ran += 1)))],
+      },
+    );
     await run.start("x");
     expect(ran).toBe(0);
   });

@@ -96,8 +96,8 @@ function readAssistant(value: Record<string, unknown>, where: string): Assistant
     role: "assistant",
     content: readContent(value, where),
     stopReason: stopReason === "tool_use" ? "toolUse" : stopReason,
-    model: String(value["model"] ?? ""),
-    provider: String(value["provider"] ?? ""),
+    model: textAt(value, "model"),
+    provider: textAt(value, "provider"),
     usage: {
       ...usage,
       input: count("input", "input_tokens"),
@@ -119,7 +119,7 @@ function readToolResult(value: Record<string, unknown>, where: string): ToolResu
     ...rest,
     role: "toolResult",
     toolCallId,
-    toolName: String(value["toolName"] ?? value["tool_name"] ?? ""),
+    toolName: textAt(value, "toolName", "tool_name"),
     content: readContent(value, where) as readonly InputContent[],
     isError: (value["isError"] ?? value["is_error"]) === true,
     timestamp: readTime(value),
@@ -137,10 +137,10 @@ function readPart(part: unknown, where: string): Content {
   if (!isObject(part)) throw invalid(where, "is not an object");
   switch (part["type"]) {
     case "text":
-      return { ...part, type: "text", text: String(part["text"] ?? "") };
+      return { ...part, type: "text", text: textAt(part, "text") };
     case "image": {
-      const { mime_type: mimeType, ...rest } = part;
-      return { ...rest, type: "image", mimeType: String(part["mimeType"] ?? mimeType ?? "") } as Content;
+      const { mime_type: _mimeType, ...rest } = part;
+      return { ...rest, type: "image", data: textAt(part, "data"), mimeType: textAt(part, "mimeType", "mime_type") };
     }
     case "thinking": {
       const { redacted_protocol: redactedProtocol, ...rest } = part;
@@ -163,6 +163,12 @@ function readPart(part: unknown, where: string): Content {
 
 function readTime(value: Record<string, unknown>): number {
   return numberOr0(value["timestamp"]);
+}
+
+/** The first of these fields that is a text. */
+function textAt(value: Record<string, unknown>, ...fields: readonly string[]): string {
+  const found = fields.map((field) => value[field]).find((each) => typeof each === "string");
+  return typeof found === "string" ? found : "";
 }
 
 function numberOr0(value: unknown): number {

@@ -35,7 +35,8 @@ export class ToolCallRequest {
 
   /** The same call with other arguments. */
   withArgs(args: JsonObject): ToolCallRequest {
-    return new ToolCallRequest({ ...this, args });
+    const { id, name, messages, runPrompts } = this;
+    return new ToolCallRequest({ id, name, args, messages, runPrompts });
   }
 }
 
@@ -64,10 +65,7 @@ export type ChainVerdict =
 export const DENIED_PREFIX = "Tool call denied: ";
 
 /** Runs a chain in order: later gates see rewritten arguments, the first denial wins, a gate that throws denies. */
-export async function runChain(
-  chain: readonly ToolMiddleware[],
-  request: ToolCallRequest,
-): Promise<ChainVerdict> {
+export async function runChain(chain: readonly ToolMiddleware[], request: ToolCallRequest): Promise<ChainVerdict> {
   let current = request;
   let ask: string | undefined;
   for (const gate of chain) {

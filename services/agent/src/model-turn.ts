@@ -7,13 +7,7 @@
  */
 
 import { errorText } from "@mesh/kernel";
-import {
-  type AssistantMessage,
-  type Message,
-  type StreamConfig,
-  textContent,
-  type ToolDefinition,
-} from "@mesh/llm";
+import { type AssistantMessage, type Message, type StreamConfig, textContent, type ToolDefinition } from "@mesh/llm";
 
 import { AttemptView, withoutCalls } from "./attempt-view.ts";
 import { raced, type Raced } from "./cancel.ts";
@@ -106,11 +100,7 @@ function unanswered(view: AttemptView, outcome: Raced<AssistantMessage>): Assist
   return view.partial("aborted", "The run was cancelled.");
 }
 
-async function attempt(
-  run: LiveRun,
-  view: AttemptView,
-  notes: readonly string[],
-): Promise<Raced<AssistantMessage>> {
+async function attempt(run: LiveRun, view: AttemptView, notes: readonly string[]): Promise<Raced<AssistantMessage>> {
   const { model } = run.config;
   const span = startSpan(
     run.config.telemetry,

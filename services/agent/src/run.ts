@@ -47,11 +47,7 @@ export interface RunIo {
 }
 
 /** Starts a run with prompts. */
-export async function startRun(
-  prompts: readonly AgentMessage[],
-  config: LoopConfig,
-  io: RunIo,
-): Promise<RunResult> {
+export async function startRun(prompts: readonly AgentMessage[], config: LoopConfig, io: RunIo): Promise<RunResult> {
   if (!prompts.some((message) => message.role === "user")) {
     throw new MeshError("invalid_argument", "a run needs at least one user message to start with");
   }
@@ -72,7 +68,8 @@ export async function startRun(
 /** Goes on from a history whose last message is not the model's. */
 export async function continueRun(config: LoopConfig, io: RunIo): Promise<RunResult> {
   const last = io.history.findLast((message) => message.role !== "extension");
-  if (last === undefined) throw new MeshError("failed_precondition", "there is nothing to continue: the history is empty");
+  if (last === undefined)
+    throw new MeshError("failed_precondition", "there is nothing to continue: the history is empty");
   if (last.role === "assistant") {
     throw new MeshError("failed_precondition", "the model has spoken last; start a run with a new message instead");
   }

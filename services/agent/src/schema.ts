@@ -1,6 +1,6 @@
 /** Validates JSON values against JSON Schema without generating code; a schema that is not one is a clear error. */
 
-import { type Schema, Validator } from "@cfworker/json-schema";
+import { Validator } from "@cfworker/json-schema";
 import { errorText, isObject, type JsonObject, MeshError } from "@mesh/kernel";
 
 /** What is wrong with a value: where and why, most specific first; empty when it is valid. */
@@ -13,15 +13,7 @@ export interface CompiledSchema {
 
 const MAX_FAULTS = 8;
 const MAX_DEPTH = 200;
-const TYPES: ReadonlySet<unknown> = new Set([
-  "object",
-  "array",
-  "string",
-  "number",
-  "integer",
-  "boolean",
-  "null",
-]);
+const TYPES: ReadonlySet<unknown> = new Set(["object", "array", "string", "number", "integer", "boolean", "null"]);
 
 // Keyed by identity: tools keep one schema object for their whole life.
 const compiled = new WeakMap<JsonObject, CompiledSchema>();
@@ -31,10 +23,11 @@ export function compileSchema(schema: JsonObject, what: string): CompiledSchema 
   const known = compiled.get(schema);
   if (known !== undefined) return known;
   const fault = schemaFault(schema, 0);
-  if (fault !== undefined) throw new MeshError("invalid_argument", `the schema of ${what} is not JSON Schema: ${fault}`);
+  if (fault !== undefined)
+    throw new MeshError("invalid_argument", `the schema of ${what} is not JSON Schema: ${fault}`);
   let validator: Validator;
   try {
-    validator = new Validator(schema as Schema, draftOf(schema), false);
+    validator = new Validator(schema, draftOf(schema), false);
     validator.validate({});
   } catch (cause) {
     throw new MeshError("invalid_argument", `the schema of ${what} is not JSON Schema: ${errorText(cause)}`, { cause });
@@ -78,21 +71,26 @@ function schemaFault(schema: unknown, depth: number): string | undefined {
   if (typeof schema === "boolean") return undefined;
   if (!isObject(schema)) return `${JSON.stringify(schema)?.slice(0, 60)} stands where a schema should`;
   if (depth > MAX_DEPTH) return "it is nested too deeply";
-  const types = Array.isArray(schema["type"]) ? schema["type"] : [schema["type"] ?? "object"];
-  const bad = types.find((type) => !TYPES.has(type));
-  if (bad !== undefined || types.length === 0) return `unknown type ${JSON.stringify(bad ?? [])}`;
-  if (schema["required"] !== undefined && !isStrings(schema["required"])) return '"required" is not a list of names';
-  if (schema["enum"] !== undefined && !Array.isArray(schema["enum"])) return '"enum" is not a list';
+  const fault = keywordFault(schema) ?? listFault(schema, depth);
+  if (fault !== undefined) return fault;
   for (const keyword of ["properties", "$defs", "definitions", "patternProperties"]) {
     const children = schema[keyword];
     if (children === undefined) continue;
     if (!isObject(children)) return `"${keyword}" is not an object`;
     for (const child of Object.values(children)) {
-      const fault = schemaFault(child, depth + 1);
-      if (fault !== undefined) return fault;
+      const inner = schemaFault(child, depth + 1);
+      if (inner !== undefined) return inner;
     }
   }
-  return listFault(schema, depth);
+  return undefined;
+}
+
+function keywordFault(schema: Record<string, unknown>): string | undefined {
+  const types = Array.isArray(schema["type"]) ? schema["type"] : [schema["type"] ?? "object"];
+  const bad: unknown = types.find((type) => !TYPES.has(type));
+  if (bad !== undefined || types.length === 0) return `unknown type ${JSON.stringify(bad ?? [])}`;
+  if (schema["required"] !== undefined && !isStrings(schema["required"])) return '"required" is not a list of names';
+  return schema["enum"] === undefined || Array.isArray(schema["enum"]) ? undefined : '"enum" is not a list';
 }
 
 function listFault(schema: Record<string, unknown>, depth: number): string | undefined {

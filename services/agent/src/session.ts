@@ -128,7 +128,7 @@ export class Session {
   pathIds(): readonly string[] {
     const ids: string[] = [];
     for (let id = this.#head; id !== null; id = this.entry(id).parentId) ids.push(id);
-    return ids.reverse();
+    return ids.toReversed();
   }
 
   /** Messages from the first one to the head: a history. */

@@ -10,7 +10,7 @@ import type { JsonObject } from "@mesh/kernel";
 import { MeshError } from "@mesh/kernel";
 
 import { type Log, silentLog } from "./log.ts";
-import { type AgentTool, invalidArguments, textOutput, toolNotFound, type ToolOutput } from "./tool.ts";
+import { type AgentTool, invalidArguments, textArgument, textOutput, toolNotFound, type ToolOutput } from "./tool.ts";
 import { byteLength, type OutputStash, STASH_PREFIX } from "./truncate.ts";
 
 /** Where values live. Keys are opaque here; `keys` is in order of first storing. */
@@ -204,9 +204,10 @@ export function sharedStateTool(state: SharedState): AgentTool {
 }
 
 async function act(state: SharedState, args: JsonObject): Promise<ToolOutput> {
-  const { action, key, value } = args;
+  const { key, value } = args;
+  const action = textArgument(args, "action");
   if (action === "list") return textOutput(await state.summary());
-  if (typeof key !== "string" || key === "") throw invalidArguments(`"key" is needed for ${String(action)}`);
+  if (typeof key !== "string" || key === "") throw invalidArguments(`"key" is needed for ${action}`);
   switch (action) {
     case "get": {
       const stored = await state.get(key);

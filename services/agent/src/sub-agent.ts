@@ -107,7 +107,6 @@ function outcomeOf(result: RunResult, name: string): ToolOutput {
   const { end, messages } = result;
   const details = { sub_agent: name, turns: messages.length };
   const text = lastText(result);
-  const marker = messages.findLast((message) => message.role === "user" && stopMarkerKind(messageText(message)));
   switch (end.kind) {
     case "completed": {
       const last = messages.findLast((message) => message.role === "assistant");
@@ -115,9 +114,8 @@ function outcomeOf(result: RunResult, name: string): ToolOutput {
       return textOutput(text === "" ? NO_TEXT : text, details);
     }
     case "stopped": {
-      const note = marker === undefined ? end.reason : messageText(marker);
-      if (marker !== undefined && stopMarkerKind(note) === "loop") throw toolFailed(`${name} failed. ${note}`);
-      const notice = marker === undefined ? `${LIMIT_STOP_PREFIX}${note}` : note;
+      const notice = stopNotice(result, end.reason);
+      if (stopMarkerKind(notice) === "loop") throw toolFailed(`${name} failed. ${notice}`);
       return textOutput(text === "" ? notice : `${text}\n\n${notice}`, details);
     }
     case "rejected":
@@ -134,10 +132,19 @@ function outcomeOf(result: RunResult, name: string): ToolOutput {
   }
 }
 
+/** The marker that the run ended with. */
+function stopNotice(result: RunResult, reason: string): string {
+  const last = result.messages.at(-1);
+  const text = last?.role === "user" ? messageText(last) : "";
+  return stopMarkerKind(text) === undefined ? `${LIMIT_STOP_PREFIX}${reason}` : text;
+}
+
 function lastText(result: RunResult): string {
   for (const message of result.messages.toReversed()) {
     if (message.role !== "assistant") continue;
-    const texts = message.content.flatMap((part) => (part.type === "text" && part.text.trim() !== "" ? [part.text] : []));
+    const texts = message.content.flatMap((part) =>
+      part.type === "text" && part.text.trim() !== "" ? [part.text] : [],
+    );
     if (texts.length > 0) return texts.join("\n");
   }
   return "";

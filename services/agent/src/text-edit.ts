@@ -45,11 +45,16 @@ function withCrlf(edit: TextEdit): TextEdit {
 }
 
 function nearHint(text: string, oldText: string): string {
-  const wanted = oldText.split("\n").find((line) => line.trim() !== "")?.trim() ?? "";
+  const wanted =
+    oldText
+      .split("\n")
+      .find((line) => line.trim() !== "")
+      ?.trim() ?? "";
   if (wanted === "") return "";
   const lines = text.split("\n");
   const at = lines.findIndex((line) => line.trim() === wanted);
-  if (at >= 0) return ` Line ${at + 1} is its first line with other whitespace, or what follows differs: ${quote(lines[at])}`;
+  if (at >= 0)
+    return ` Line ${at + 1} is its first line with other whitespace, or what follows differs: ${quote(lines[at])}`;
   const start = wanted.slice(0, Math.max(8, Math.floor(wanted.length / 2)));
   const near = lines.findIndex((line) => line.includes(start));
   return near >= 0 ? ` The nearest line is ${near + 1}: ${quote(lines[near])}` : " Read the file again.";

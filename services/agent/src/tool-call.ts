@@ -6,7 +6,7 @@
  * C3  Nothing a tool reports after its end event is passed on.
  */
 
-import { errorText, type JsonObject } from "@mesh/kernel";
+import { errorText, isObject, type JsonObject } from "@mesh/kernel";
 import type { ToolCallContent } from "@mesh/llm";
 
 import { raced, type Raced } from "./cancel.ts";
@@ -32,7 +32,12 @@ import {
 /** What judging a call led to. */
 export type Judgement =
   | { readonly kind: "run"; readonly tool: AgentTool; readonly args: JsonObject }
-  | { readonly kind: "wait"; readonly need: "approval" | "external"; readonly args: JsonObject; readonly reason?: string }
+  | {
+      readonly kind: "wait";
+      readonly need: "approval" | "external";
+      readonly args: JsonObject;
+      readonly reason?: string;
+    }
   | { readonly kind: "answer"; readonly text: string };
 
 /** Microtasks that a cancelled tool gets to unwind and report. */
@@ -190,7 +195,7 @@ function toResult(run: LiveRun, call: ToolCallContent, outcome: Raced<ToolOutput
 function withChildStats(result: ToolResult, children: RunStats | undefined): ToolResult {
   if (children === undefined) return result;
   const { details } = result.output;
-  const base = typeof details === "object" && details !== null && !Array.isArray(details) ? details : {};
+  const base = isObject(details) ? details : {};
   const stats = JSON.parse(JSON.stringify(children)) as JsonObject;
   return { ...result, output: { ...result.output, details: { ...base, [SUB_AGENT_STATS_KEY]: stats } } };
 }

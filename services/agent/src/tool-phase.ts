@@ -112,8 +112,7 @@ async function start(run: LiveRun, index: number, tool: AgentTool, args: JsonObj
   const { call } = pendingAt(run, index);
   const refusal =
     run.checkpointFailure === undefined ? (run.signal.aborted ? CANCELLED_TEXT : undefined) : UNSAVED_TEXT;
-  const result =
-    refusal === undefined ? await execute(run, call, tool, args) : answerCall(run, call, refusal, args);
+  const result = refusal === undefined ? await execute(run, call, tool, args) : answerCall(run, call, refusal, args);
   await settle(run, index, result, tool);
 }
 

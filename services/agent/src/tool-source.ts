@@ -28,11 +28,7 @@ export async function collectTools(sources: readonly ToolSource[], log: Log): Pr
  * Static tools followed by sourced ones. A name that is taken is dropped: static before sourced, earlier before later.
  * Sourced tools are sorted by name, so that an equal set in another order leaves the cached prefix as it is.
  */
-export function mergeTools(
-  fixed: readonly AgentTool[],
-  sourced: readonly AgentTool[],
-  log: Log,
-): readonly AgentTool[] {
+export function mergeTools(fixed: readonly AgentTool[], sourced: readonly AgentTool[], log: Log): readonly AgentTool[] {
   const taken = new Set<string>();
   const keep = (tool: AgentTool): boolean => {
     if (taken.has(tool.name)) {

@@ -49,6 +49,12 @@ export interface AgentTool {
   readonly maxOutputLines?: number;
 }
 
+/** A text argument; empty where it is absent. */
+export function textArgument(args: JsonObject, name: string): string {
+  const value = args[name];
+  return typeof value === "string" ? value : "";
+}
+
 /** A result of one text. */
 export function textOutput(text: string, details?: Json): ToolOutput {
   return { content: [textContent(text)], ...(details === undefined ? {} : { details }) };

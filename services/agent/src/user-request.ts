@@ -48,7 +48,10 @@ function replyContext(history: readonly AgentMessage[], at: number): ReplyContex
 }
 
 function endsWithQuestion(text: string): boolean {
-  const outsideCode = text.replaceAll(/```[\s\S]*?(?:```|$)/g, "").replaceAll(/`[^`]*`/g, "").trimEnd();
+  const outsideCode = text
+    .replaceAll(/```[\s\S]*?(?:```|$)/g, "")
+    .replaceAll(/`[^`]*`/g, "")
+    .trimEnd();
   return /[?？]["')\]*_]*$/.test(outsideCode);
 }
 

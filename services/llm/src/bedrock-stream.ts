@@ -44,6 +44,8 @@ export class BedrockReader implements BodyReader {
   #hasMetadata = false;
   #events = 0;
   #isFirst = true;
+  /** The start of a body that is no event stream. */
+  #foreign: string | undefined;
 
   constructor(assembler: MessageAssembler, config: StreamConfig) {
     this.#assembler = assembler;
@@ -63,10 +65,14 @@ export class BedrockReader implements BodyReader {
   }
 
   feed(chunk: Uint8Array): void {
+    // Frames start with a zero byte: none is longer than 16 MB.
     if (this.#isFirst && chunk.length > 0) {
       this.#isFirst = false;
-      // Frames start with a zero byte: none is longer than 16 MB.
-      if (chunk[0] === 0x7b || chunk[0] === 0x3c) throw this.#notFrames(chunk);
+      if (chunk[0] !== 0) this.#foreign = "";
+    }
+    if (this.#foreign !== undefined) {
+      this.#foreign = (this.#foreign + new TextDecoder().decode(chunk)).slice(0, 200);
+      return;
     }
     for (const frame of this.#decoder.feed(chunk)) {
       this.#events += 1;
@@ -76,6 +82,12 @@ export class BedrockReader implements BodyReader {
 
   end(): void {
     if (this.isComplete) return;
+    if (this.#foreign !== undefined) {
+      throw new ProviderError({
+        errorClass: "protocol",
+        message: `the server's answer is not an event stream: ${this.#foreign}; check the address`,
+      });
+    }
     if (this.#stopReason !== undefined && this.#decoder.pending === 0) {
       this.#assembler.warn("usage", "the provider sent no usage");
       return;
@@ -222,14 +234,6 @@ export class BedrockReader implements BodyReader {
     const key = name.charAt(0).toLowerCase() + name.slice(1);
     const known = EXCEPTIONS[key] ?? (isOverflowText(text) ? "overflow" : classOf([name.toLowerCase()], text));
     return new ProviderError({ errorClass: known, message: say(this.#config, `${text} (${name})`) });
-  }
-
-  #notFrames(chunk: Uint8Array): ProviderError {
-    const start = new TextDecoder().decode(chunk.subarray(0, 200));
-    return new ProviderError({
-      errorClass: "protocol",
-      message: `the server's answer is not an event stream: ${start}; check the address`,
-    });
   }
 }
 

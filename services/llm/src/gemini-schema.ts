@@ -39,10 +39,10 @@ interface Place {
 
 function convert(given: JsonObject, place: Place): JsonObject {
   const reference = given["$ref"];
-  if (place.depth > MAX_DEPTH) return { type: "object" };
+  if (place.depth > MAX_DEPTH) return { type: "OBJECT" };
   if (typeof reference === "string") {
     const found = place.open.includes(reference) ? undefined : resolve(place.root, reference);
-    if (found === undefined) return { type: "object" };
+    if (found === undefined) return { type: "OBJECT" };
     const { $ref: _dropped, ...beside } = given;
     return convert({ ...found, ...beside }, { ...place, depth: place.depth + 1, open: [...place.open, reference] });
   }
@@ -57,7 +57,7 @@ function convert(given: JsonObject, place: Place): JsonObject {
   if (isObject(schema["properties"])) out["properties"] = eachOf(schema["properties"], below);
   const items = schema["items"];
   if (isObject(items)) out["items"] = convert(items, below);
-  else if (out["type"] === "array") out["items"] = { type: "string" };
+  else if (out["type"] === "ARRAY") out["items"] = { type: "STRING" };
   addUnion(out, schema, below);
   if (Array.isArray(out["required"])) {
     const known = isObject(out["properties"]) ? out["properties"] : {};
@@ -81,14 +81,14 @@ function merged(schema: JsonObject): JsonObject {
 
 function addType(out: Record<string, Json>, schema: JsonObject): void {
   const { type } = schema;
-  if (typeof type === "string") out["type"] = type;
+  if (typeof type === "string") out["type"] = type.toUpperCase();
   else if (Array.isArray(type)) {
     const types = (type as readonly Json[]).filter((each) => typeof each === "string" && each !== "null");
     if (types.length < type.length) out["nullable"] = true;
     const [first] = types;
-    if (types.length === 1 && first !== undefined) out["type"] = first;
-    else out["anyOf"] = types.map((each) => ({ type: each }));
-  } else if (isObject(schema["properties"])) out["type"] = "object";
+    if (types.length === 1 && typeof first === "string") out["type"] = first.toUpperCase();
+    else out["anyOf"] = types.map((each) => ({ type: String(each).toUpperCase() }));
+  } else if (isObject(schema["properties"])) out["type"] = "OBJECT";
 }
 
 function addValues(out: Record<string, Json>, schema: JsonObject): void {
@@ -97,7 +97,7 @@ function addValues(out: Record<string, Json>, schema: JsonObject): void {
   // Only strings can be enumerated.
   if (values.every((value) => typeof value === "string")) {
     out["enum"] = values;
-    out["type"] = "string";
+    out["type"] = "STRING";
   } else {
     const listed = `One of: ${values.map((value) => JSON.stringify(value)).join(", ")}`;
     out["description"] = typeof out["description"] === "string" ? `${out["description"]} ${listed}` : listed;
@@ -108,7 +108,7 @@ function addUnion(out: Record<string, Json>, schema: JsonObject, below: Place): 
   const union = schema["anyOf"] ?? schema["oneOf"];
   if (!Array.isArray(union)) return;
   const parts = (union as readonly Json[]).filter(isObject).map((part) => convert(part as JsonObject, below));
-  const real = parts.filter((part) => part["type"] !== "null");
+  const real = parts.filter((part) => part["type"] !== "NULL");
   if (real.length < parts.length) out["nullable"] = true;
   const [only] = real;
   if (real.length === 1 && only !== undefined) Object.assign(out, only);

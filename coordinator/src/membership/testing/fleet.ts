@@ -51,7 +51,7 @@ export interface Fleet extends AsyncDisposable {
   token(over?: { readonly uses?: number; readonly labels?: Record<string, string> }): Promise<string>;
   join(device: Device, token: string, over?: Partial<JoinNodeRequest>): Promise<JoinNodeResponse>;
   /** A run of the assistant `hello` in the default workspace, optionally on a device. */
-  run(node?: string): Promise<string>;
+  run(node?: string, input?: string): Promise<string>;
 }
 
 /** Starts it; dispose stops it. */
@@ -127,11 +127,11 @@ export async function startFleet(): Promise<Fleet> {
       return (await nodes.createJoinToken(request, admin)).token;
     },
     join: (device, token, over = {}) => nodes.joinNode(joinRequest(device, token, over), admin),
-    async run(node = "") {
+    async run(node = "", input = "hi") {
       const requirements = { node, labels: {}, os: "", arch: "", tools: [] };
       const { run } = await runs.createRun(
         {
-          ...{ workspace: "default", assistant: "hello", input: "hi", requirements, options: {}, metadata: {} },
+          ...{ workspace: "default", assistant: "hello", input, requirements, options: {}, metadata: {} },
           ...{ timeout_seconds: 0, queue_ttl_seconds: 0, on_lost: "", priority: 0, idempotency_key: "" },
         },
         admin,

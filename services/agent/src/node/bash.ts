@@ -6,7 +6,15 @@
 
 import type { Clock, JsonObject } from "@mesh/kernel";
 
-import { type AgentTool, invalidArguments, textOutput, toolCancelled, toolFailed, type ToolOutput } from "../tool.ts";
+import {
+  type AgentTool,
+  invalidArguments,
+  textArgument,
+  textOutput,
+  toolCancelled,
+  toolFailed,
+  type ToolOutput,
+} from "../tool.ts";
 import { Capture } from "./capture.ts";
 import { type GroupExit, ProcessGroup } from "./process-group.ts";
 
@@ -56,7 +64,7 @@ export function bashTool(options: BashOptions): AgentTool {
 }
 
 async function run(options: BashOptions, args: JsonObject, signal: AbortSignal): Promise<ToolOutput> {
-  const command = String(args["command"]);
+  const command = textArgument(args, "command");
   await assertAllowed(options, command);
   if (signal.aborted) throw toolCancelled();
   const { clock, timeoutMs = DEFAULT_TIMEOUT_MS, maxOutputBytes = DEFAULT_OUTPUT_BYTES } = options;

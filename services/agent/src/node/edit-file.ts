@@ -64,7 +64,8 @@ async function readText(options: FileToolOptions, path: string, shown: string): 
     handle = await options.sandbox.open(path, constants.O_RDONLY);
     const stats = await handle.stat();
     if (!stats.isFile()) throw toolFailed(`${shown} is not a regular file`);
-    if (stats.size > MAX_FILE_BYTES) throw toolFailed(`${shown} is larger than ${MAX_FILE_BYTES} bytes; edit it with bash`);
+    if (stats.size > MAX_FILE_BYTES)
+      throw toolFailed(`${shown} is larger than ${MAX_FILE_BYTES} bytes; edit it with bash`);
     const bytes = await handle.readFile();
     try {
       // Strict, and the byte order mark stays: a file that cannot be written back as it was is not edited.

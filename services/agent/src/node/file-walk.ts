@@ -38,7 +38,7 @@ export async function* walkFiles(options: WalkOptions): AsyncGenerator<string, v
         folders.push({ path, depth: folder.depth + 1 });
       }
     }
-    todo.push(...folders.reverse());
+    todo.push(...folders.toReversed());
   }
 }
 

@@ -54,7 +54,7 @@ async function list(options: ListFilesOptions, args: JsonObject, signal: AbortSi
   } catch (error) {
     throw fileError(error, shown);
   }
-  const lines = files.length === 0 ? ["(no files)"] : files;
+  const lines = files.length === 0 ? ["(no files)"] : files.toSorted();
   const more = total > files.length ? [`(${total} files; the first ${files.length} are shown)`] : [];
   const warned = warnings.length > 0 ? ["Warnings:", ...warnings] : [];
   return textOutput([...lines, ...more, ...warned].join("\n"), {

@@ -3,6 +3,7 @@
 import { constants } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { extname } from "node:path";
+import { TextDecoder } from "node:util";
 
 import type { JsonObject } from "@mesh/kernel";
 

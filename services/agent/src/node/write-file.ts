@@ -2,7 +2,7 @@
 
 import type { JsonObject } from "@mesh/kernel";
 
-import { type AgentTool, textOutput, type ToolOutput } from "../tool.ts";
+import { type AgentTool, textArgument, textOutput, type ToolOutput } from "../tool.ts";
 import { writeAtomically } from "./atomic-write.ts";
 import { fileError, type FileToolOptions, pathOf } from "./file-tool.ts";
 
@@ -24,7 +24,7 @@ export function writeFileTool(options: FileToolOptions): AgentTool {
 
 async function write(options: FileToolOptions, args: JsonObject): Promise<ToolOutput> {
   const shown = pathOf(args);
-  const content = String(args["content"]);
+  const content = textArgument(args, "content");
   const path = await options.sandbox.resolve(shown);
   await options.ledger?.assertUnchanged(path, shown);
   try {

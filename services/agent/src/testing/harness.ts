@@ -22,8 +22,11 @@ export interface Bench {
 }
 
 /** Every history and provider that `assertSound` has to look at. */
-const tracked: { readonly history: AgentMessage[]; pending: ReadonlySet<string>; readonly provider: ScriptedProvider }[] =
-  [];
+const tracked: {
+  readonly history: AgentMessage[];
+  pending: ReadonlySet<string>;
+  readonly provider: ScriptedProvider;
+}[] = [];
 
 /** Faults of every history since the last call; a test file runs this after each of its tests. */
 export function transcriptFaults(): string[] {

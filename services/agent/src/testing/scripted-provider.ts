@@ -60,11 +60,13 @@ export class ScriptedProvider implements StreamProvider {
 
   async stream(config: StreamConfig, sink: StreamSink, signal: AbortSignal): Promise<AssistantMessage> {
     this.requests.push({ ...config, messages: [...config.messages] });
-    this.faults.push(...checkTranscript(config.messages).map((fault) => `${fault.rule} at ${fault.index}: ${fault.text}`));
+    this.faults.push(
+      ...checkTranscript(config.messages).map((fault) => `${fault.rule} at ${fault.index}: ${fault.text}`),
+    );
     const next = this.#steps.length > 1 || typeof this.#steps[0] === "object" ? this.#steps.shift() : this.#steps[0];
     if (next === undefined) throw new Error("the script is exhausted");
     const step = typeof next === "function" ? next(config) : next;
-    await undefined;
+    await Promise.resolve();
     const said = this.#say(step, config, sink);
     if (step.ignoresAbort === true) await new Promise(() => undefined);
     if (step.until !== undefined) await Promise.race([step.until, abortOf(signal)]);
@@ -77,20 +79,12 @@ export class ScriptedProvider implements StreamProvider {
 
   #say(step: ScriptedStep, config: StreamConfig, sink: StreamSink): AssistantMessage {
     const emit: StreamSink = step.isSilent === true ? () => undefined : sink;
-    const calls = step.calls ?? [];
-    const empty: AssistantMessage = {
-      role: "assistant",
-      content: [],
-      stopReason: step.stopReason ?? (calls.length > 0 ? "toolUse" : "stop"),
-      model: config.model.id,
-      provider: config.model.provider,
-      api: config.model.api,
-      usage: { ...NO_USAGE, ...step.usage },
-      timestamp: 0,
-      ...(step.errorMessage === undefined ? {} : { errorMessage: step.errorMessage }),
-      ...(step.responseId === undefined ? {} : { responseId: step.responseId }),
-    };
+    const empty = emptyAnswer(step, config);
     emit({ type: "start", message: empty });
+    return { ...empty, content: this.#blocks(step, emit) };
+  }
+
+  #blocks(step: ScriptedStep, emit: StreamSink): readonly Content[] {
     const content: Content[] = [];
     if (step.thinking !== undefined) {
       emit({ type: "thinkingDelta", contentIndex: content.length, delta: step.thinking });
@@ -99,7 +93,7 @@ export class ScriptedProvider implements StreamProvider {
     const texts = typeof step.text === "string" ? [step.text] : (step.text ?? []);
     for (const delta of texts) emit({ type: "textDelta", contentIndex: content.length, delta });
     if (texts.length > 0) content.push({ type: "text", text: texts.join("") });
-    for (const call of calls) {
+    for (const call of step.calls ?? []) {
       this.#calls += 1;
       const id = call.id ?? `call_${this.#calls}`;
       const args = (call.arguments ?? {}) as Record<string, never>;
@@ -107,7 +101,7 @@ export class ScriptedProvider implements StreamProvider {
       const malformed = call.malformed === undefined ? {} : { malformed: call.malformed };
       content.push({ type: "toolCall", id, name: call.name, arguments: args, ...malformed });
     }
-    return { ...empty, content };
+    return content;
   }
 
   #failed(init: ProviderErrorInit, said: AssistantMessage, sink: StreamSink): ProviderError {
@@ -118,6 +112,22 @@ export class ScriptedProvider implements StreamProvider {
     sink({ type: "error", error, message: error.partial });
     return error;
   }
+}
+
+function emptyAnswer(step: ScriptedStep, config: StreamConfig): AssistantMessage {
+  const { model } = config;
+  return {
+    role: "assistant",
+    content: [],
+    stopReason: step.stopReason ?? ((step.calls ?? []).length > 0 ? "toolUse" : "stop"),
+    model: model.id,
+    provider: model.provider,
+    api: model.api,
+    usage: { ...NO_USAGE, ...step.usage },
+    timestamp: 0,
+    ...(step.errorMessage === undefined ? {} : { errorMessage: step.errorMessage }),
+    ...(step.responseId === undefined ? {} : { responseId: step.responseId }),
+  };
 }
 
 function abortOf(signal: AbortSignal): Promise<void> {

@@ -77,22 +77,22 @@ async function run(cli: Cli, args: readonly string[], flags: RunFlags): Promise<
     stopped ??= signal;
     if (count > 1) leave.abort(new MeshError("cancelled", "interrupted"));
   });
-  let created: Run;
   try {
-    created = await createRun(cli, client, { workspace: target.workspace, request, signal: leave.signal });
+    const created = await createRun(cli, client, { workspace: target.workspace, request, signal: leave.signal });
+    if (flags.detach === true) {
+      print(cli, flags, { run: created }, () => `${created.id}\n`);
+      return stopped === undefined ? 0 : exitCodeOf(stopped);
+    }
+    if (flags.json !== true)
+      cli.terminal.progress(`${created.id} ${created.state}${created.reason === "" ? "" : `: ${created.reason}`}`);
+    // The session listens before this stops listening: an interrupt between the two would be lost, and the run with it.
+    return await watchRun(
+      { client, terminal: cli.terminal, interrupts: cli.interrupts, clock: cli.clock },
+      { run: created.id, isJson: flags.json === true, isOurs: true, stopped },
+    );
   } finally {
     unlisten();
   }
-  if (flags.detach === true) {
-    print(cli, flags, { run: created }, () => `${created.id}\n`);
-    return stopped === undefined ? 0 : exitCodeOf(stopped);
-  }
-  if (flags.json !== true)
-    cli.terminal.progress(`${created.id} ${created.state}${created.reason === "" ? "" : `: ${created.reason}`}`);
-  return await watchRun(
-    { client, terminal: cli.terminal, interrupts: cli.interrupts, clock: cli.clock },
-    { run: created.id, isJson: flags.json === true, isOurs: true, stopped },
-  );
 }
 
 interface Creation {

@@ -1,0 +1,72 @@
+/** The core runs where there is no Node: bundled for a browser, in a context that has only Web APIs. */
+
+import { resolve } from "node:path";
+import { createContext, Script } from "node:vm";
+
+import { build, type Plugin } from "esbuild";
+import { expect, test } from "vitest";
+
+// The kernel's index also exports parts for Node, such as lock files; nothing of them may be left once unused code is gone.
+const kernelIsPure: Plugin = {
+  name: "kernel-is-pure",
+  setup(builder) {
+    builder.onResolve({ filter: /^node:/ }, (args) => ({ path: args.path, external: true, sideEffects: false }));
+    builder.onResolve({ filter: /\.ts$/ }, (args) => {
+      const path = resolve(args.resolveDir, args.path);
+      return path.includes("/services/kernel/") ? { path, sideEffects: false } : undefined;
+    });
+  },
+};
+
+const ENTRY = `
+  import { createProviders, streamWithRetry } from "./index.ts";
+  import { sleepOn } from "@mesh/kernel";
+  const clock = {
+    now: () => 0, monotonic: () => 0, every: () => () => undefined, after: () => () => undefined,
+    sleep: (ms, signal) => sleepOn(clock, ms, signal),
+  };
+  globalThis.run = async (api, body, baseUrl, apiKey) => {
+    const providers = createProviders({ clock, fetch: async () => new Response(body), env: {} });
+    const model = { id: "m", name: "M", api, provider: "p", baseUrl, reasoning: false, contextWindow: 1, maxTokens: 1, cost: null };
+    const messages = [{ role: "user", content: [{ type: "text", text: "Hi" }], timestamp: 0 }];
+    const call = { provider: providers.resolve(api), config: { model, systemPrompt: "", messages, apiKey, retry: { maxRetries: 0 } }, sink: () => undefined, signal: new AbortController().signal };
+    return JSON.stringify(await streamWithRetry(call, { clock, random: () => 0 }));
+  };
+`;
+
+async function bundle(): Promise<string> {
+  const result = await build({
+    stdin: { contents: ENTRY, resolveDir: import.meta.dirname, loader: "ts" },
+    bundle: true,
+    write: false,
+    platform: "browser",
+    format: "iife",
+    conditions: ["@mesh/source"],
+    minify: true,
+    plugins: [kernelIsPure],
+  });
+  return result.outputFiles[0]?.text ?? "";
+}
+
+test("the core is bundled for a browser without any Node module and answers without Node's globals", async () => {
+  const code = await bundle();
+  expect(code).not.toMatch(/node:|require\(/);
+  expect(code.length).toBeLessThan(200_000);
+  const context = createContext({
+    AbortController, AbortSignal, TextDecoder, TextEncoder, ReadableStream, Response, Headers, Request, URL, URLSearchParams,
+    crypto: globalThis.crypto, atob, btoa,
+  });
+  new Script(code).runInContext(context);
+  expect(new Script("typeof process + typeof Buffer + typeof require + typeof setTimeout").runInContext(context)).toBe("undefined".repeat(4));
+  const run = new Script("run").runInContext(context) as (...given: readonly string[]) => Promise<string>;
+  const chat = 'data: {"choices":[{"index":0,"delta":{"content":"Hello"},"finish_reason":"stop"}]}\n\n';
+  expect(JSON.parse(await run("openai-completions", chat, "http://localhost/v1", ""))).toMatchObject({
+    stopReason: "stop",
+    content: [{ type: "text", text: "Hello" }],
+  });
+  // Signs with Web Crypto on the way to its failure.
+  expect(JSON.parse(await run("bedrock-converse-stream", "", "https://bedrock-runtime.us-east-1.amazonaws.com", "A:B"))).toMatchObject({
+    stopReason: "error",
+    errorClass: "network",
+  });
+});
