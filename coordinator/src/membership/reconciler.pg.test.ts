@@ -58,7 +58,10 @@ test("a device that joins while a pass is under way keeps its consumer", async (
   const { admin } = fleet.hub;
   let late = "";
   const reconciler = new Reconciler({
-    ...{ bus: fleet.bus, system: fleet.system, trust: fleet.enrolment.trust, store: fleet.tenant.store },
+    bus: fleet.bus,
+    system: fleet.system,
+    trust: fleet.enrolment.trust,
+    store: fleet.tenant.store,
     clock: systemClock,
     log: silentLogger,
     admin: {
@@ -79,7 +82,10 @@ test("a device without slots gets a consumer that a server accepts", async () =>
   await fleet.tenant.store.sql`UPDATE nodes SET slots = 0`;
   const asked: number[] = [];
   const reconciler = new Reconciler({
-    ...{ bus: fleet.bus, system: fleet.system, trust: fleet.enrolment.trust, store: fleet.tenant.store },
+    bus: fleet.bus,
+    system: fleet.system,
+    trust: fleet.enrolment.trust,
+    store: fleet.tenant.store,
     clock: systemClock,
     log: silentLogger,
     admin: { ...fleet.hub.admin, ensureWorkConsumer: async (_digest, slots) => void asked.push(slots) },

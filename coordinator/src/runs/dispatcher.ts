@@ -168,7 +168,7 @@ export class Dispatcher implements Service {
     const isSystem = retryable(failure.code) && failure.code !== "aborted";
     if (batch.length <= 1 || isSystem) {
       for (const pending of batch) pending.reject(failure);
-      await this.#deps.clock.sleep(RECOVER_MS, signal);
+      if (batch.length === 0 || isSystem) await this.#deps.clock.sleep(RECOVER_MS, signal);
       return;
     }
     for (const pending of batch) {
@@ -271,11 +271,19 @@ function toDemands(stored: StoredRequirements): Requirements {
 }
 
 function fromDraft(draft: RunDraft): Fresh {
-  const { id, workspaceId, assistantId, bundleDigest, input, options, metadata, requirements } = draft;
-  const { priority, timeoutMs, createdBy } = draft;
+  const { workspaceId, requirements } = draft;
   return {
-    ...{ id, workspaceId, assistantId, bundleDigest, input, options, metadata, requirements },
-    ...{ priority, timeoutMs, createdBy },
+    id: draft.id,
+    workspaceId,
+    assistantId: draft.assistantId,
+    bundleDigest: draft.bundleDigest,
+    input: draft.input,
+    options: draft.options,
+    metadata: draft.metadata,
+    requirements,
+    priority: draft.priority,
+    timeoutMs: draft.timeoutMs,
+    createdBy: draft.createdBy,
     attempt: 0,
     epoch: 0,
     queueKey: queueKeyOf(workspaceId, requirements),

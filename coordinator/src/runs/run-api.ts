@@ -75,6 +75,7 @@ export function createRunApi(given: Omit<RunApiDeps, "reads">): RunApi {
 }
 
 async function toDraft(deps: RunApiDeps, request: CreateRunRequest, call: Call): Promise<RunDraft> {
+  requireFits(request);
   const workspace = await deps.access.workspace(call.caller, request.workspace, "write");
   const assistant = await deps.reads.assistant(workspace.id, request.assistant);
   if (assistant === undefined) {

@@ -83,14 +83,14 @@ test.each<[string, Partial<FoldRow>, readonly NodeEvent[], Partial<RunChange>]>(
   [
     "old events change nothing",
     { committed_n: 3, state: "running" },
-    [event(2, "run.finished", {})],
-    { committedN: 3, state: "running", ended: false },
+    [event(2, "run.finished", {}), event(3, "message")],
+    { committedN: 3, state: "running", ended: false, resendFrom: undefined },
   ],
   [
     "an ended run takes nothing, and its node is told again",
     { state: "lost", committed_n: 1 },
-    [event(2, "message")],
-    { state: "lost", committedN: 1, ended: true, freesSlot: false },
+    [event(3, "message")],
+    { state: "lost", committedN: 1, ended: true, freesSlot: false, resendFrom: undefined },
   ],
   [
     "a crash is an end when the run is held",

@@ -26,7 +26,7 @@ import {
   requeueUnaccepted,
   unacceptedWork,
 } from "./sweep-store.ts";
-import type { WorkPublisher } from "./work-publisher.ts";
+import type { Assignment, WorkPublisher } from "./work-publisher.ts";
 
 const TICK_MS = 1000;
 const REPUBLISH_AFTER_MS = 2000;
@@ -120,7 +120,8 @@ function stepsOf(deps: SweeperDeps, { tick, heardMs: heard, retention }: Round):
     async () => deps.committed(await expireRuns(sql)),
     deps.endDrains,
   ];
-  if (tick % REPUBLISH_EVERY_TICKS === 0) steps.push(() => republish(deps));
+  if (tick % REPUBLISH_EVERY_TICKS === 0)
+    steps.push(async () => publishAgain(deps, await unacceptedWork(sql, REPUBLISH_AFTER_MS)));
   if (heard >= Math.min(deps.graceMs, ACCEPT_MS)) steps.push(() => takeUnaccepted(deps));
   if (heard >= deps.graceMs) steps.push(() => takeLost(deps));
   if (tick % HOUSEKEEPING_EVERY_TICKS === 0) {
@@ -132,29 +133,33 @@ function stepsOf(deps: SweeperDeps, { tick, heardMs: heard, retention }: Round):
   return steps;
 }
 
-async function republish(deps: SweeperDeps): Promise<void> {
+function publishAgain(deps: SweeperDeps, work: readonly Assignment[]): void {
   // Seconds tell the repetitions apart, whichever replica leads; the stream would drop a second message of the same id.
-  const round = Math.floor(deps.clock.now() / 1000);
-  deps.work.publish(await unacceptedWork(deps.store.sql, REPUBLISH_AFTER_MS), round);
+  deps.work.publish(work, Math.floor(deps.clock.now() / 1000));
 }
 
+// The message of a run that was taken back must not start it later; whatever else was waiting there is published again.
 async function takeUnaccepted(deps: SweeperDeps): Promise<void> {
   const unaccepted = await requeueUnaccepted(deps.store.sql);
+  if (unaccepted.length === 0) return;
   for (const nodeId of new Set(unaccepted.map((run) => run.nodeId))) deps.penalize(nodeId);
-  await letGo(deps, unaccepted);
+  letGo(deps, unaccepted);
+  const digests = new Set(unaccepted.map((run) => run.digest));
+  for (const digest of digests) await deps.admin.purgeWork(digest);
+  publishAgain(
+    deps,
+    (await unacceptedWork(deps.store.sql, 0)).filter(({ node }) => digests.has(node.digest)),
+  );
 }
 
 async function takeLost(deps: SweeperDeps): Promise<void> {
   const { released, touched } = await expireLeases(deps.store.sql);
   deps.committed(touched);
-  await letGo(deps, released);
+  if (released.length > 0) letGo(deps, released);
 }
 
-// The message of a run that was taken back must not start it later; whatever else was waiting there is published again.
-async function letGo(deps: SweeperDeps, released: readonly Released[]): Promise<void> {
-  if (released.length === 0) return;
+function letGo(deps: SweeperDeps, released: readonly Released[]): void {
   deps.committed(released.map((run) => run.runId));
-  for (const digest of new Set(released.map((run) => run.digest))) await deps.admin.purgeWork(digest);
   for (const run of released) stopOnNode(deps, run, "lost");
   deps.pokeQueue();
 }

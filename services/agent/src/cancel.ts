@@ -16,19 +16,35 @@ export type Raced<T> =
 export async function raced<T>(work: () => Promise<T> | T, signal: AbortSignal, graceTicks = 0): Promise<Raced<T>> {
   if (signal.aborted) return { kind: "cancelled" };
   const race: { outcome?: Raced<T> } = {};
-  let stop: (() => void) | undefined;
+  let unfollow = (): void => undefined;
   const cancelled = new Promise<undefined>((resolve) => {
-    stop = () => resolve(undefined);
-    signal.addEventListener("abort", stop, { once: true });
+    unfollow = onAbort(signal, () => resolve(undefined));
   });
   const working = settled(work).then((ended) => {
     race.outcome = ended;
     return undefined;
   });
   await Promise.race([working, cancelled]);
-  if (stop !== undefined) signal.removeEventListener("abort", stop);
+  unfollow();
   for (let tick = 0; tick < graceTicks && race.outcome === undefined; tick += 1) await Promise.resolve();
   return race.outcome ?? { kind: "cancelled" };
+}
+
+// One listener per signal, whatever the number of parallel calls: runtimes warn about more than a few as a leak.
+const followers = new WeakMap<AbortSignal, Set<() => void>>();
+
+/** Calls `follow` when the signal aborts; returns how to stop following. */
+export function onAbort(signal: AbortSignal, follow: () => void): () => void {
+  let all = followers.get(signal);
+  if (all === undefined) {
+    const created = new Set<() => void>();
+    followers.set(signal, created);
+    signal.addEventListener("abort", () => created.forEach((each) => each()), { once: true });
+    all = created;
+  }
+  const set = all;
+  set.add(follow);
+  return () => set.delete(follow);
 }
 
 /** Runs work and turns both endings, and a synchronous throw, into a value. */

@@ -110,10 +110,15 @@ function isInsideTurn(history: readonly AgentMessage[], index: number): boolean 
   return false;
 }
 
+/** At least the last turn: it is what the model is to answer. */
+function keptRecent(config: ContextConfig): number {
+  return Math.max(1, config.keepRecent);
+}
+
 const SHORT_TEXT_BYTES = 200;
 
 function summarizeOldTurns(history: readonly AgentMessage[], config: ContextConfig): readonly AgentMessage[] {
-  const boundary = turnStart(history, history.length - config.keepRecent);
+  const boundary = turnStart(history, history.length - keptRecent(config));
   const summarized: AgentMessage[] = [];
   for (const message of history.slice(0, boundary)) {
     if (message.role === "toolResult") continue;
@@ -147,7 +152,7 @@ function dropMiddle(history: readonly AgentMessage[], config: ContextConfig, tar
   // A marker of an earlier pass is the boundary of its head; a second one would push the history apart.
   const head = at >= 0 && at <= settledHead ? history.slice(0, at) : history.slice(0, settledHead);
   const rest = history.slice(head.length).filter((message) => !isMarker(message));
-  const recent = Math.max(0, rest.length - config.keepRecent);
+  const recent = Math.max(0, rest.length - keptRecent(config));
   const marker = history[at] ?? userMessage(COMPACTION_MARKER, head.at(-1)?.timestamp ?? rest[0]?.timestamp ?? 0);
   const room = target - historyTokens(head) - messageTokens(marker);
   const from = cutPoint(rest, room, turnStart(rest, recent));

@@ -112,7 +112,9 @@ describe("order and decisions", () => {
       extensions: [sharedHooks("a", wish), required("b", wish)],
     });
     expect((await both.start("x")).end).toMatchObject({ kind: "failed", extension: "b" });
-    expect(messageText(both.history[2]!)).toBe("[Extension message: a] check again\n[Extension message: b] check again");
+    expect(messageText(both.history[2]!)).toBe(
+      "[Extension message: a] check again\n[Extension message: b] check again",
+    );
   });
 });
 

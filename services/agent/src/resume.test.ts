@@ -45,7 +45,13 @@ describe("approval", () => {
     const paused = await first.start("x");
     expect(paused.end).toEqual({ kind: "waiting" });
     expect(paused.waiting).toEqual([
-      { toolCallId: "call_2", toolName: "guarded", args: { n: 2 }, need: "approval", reason: "guarded needs your approval" },
+      {
+        toolCallId: "call_2",
+        toolName: "guarded",
+        args: { n: 2 },
+        need: "approval",
+        reason: "guarded needs your approval",
+      },
     ]);
     expect(first.types().slice(-1)).toEqual(["agentWaiting"]);
     expect(free.ran).toHaveLength(2);

@@ -9,7 +9,7 @@
 import { errorText, isObject, type JsonObject } from "@mesh/kernel";
 import type { ToolCallContent } from "@mesh/llm";
 
-import { raced, type Raced } from "./cancel.ts";
+import { onAbort, raced, type Raced } from "./cancel.ts";
 import type { Delegation } from "./delegation.ts";
 import type { ToolResult } from "./extension.ts";
 import type { LiveRun } from "./live-run.ts";
@@ -205,13 +205,13 @@ class ToolLine {
   readonly context: ToolContext;
   readonly #run: LiveRun;
   readonly #stop = new AbortController();
-  readonly #follow = (): void => this.#stop.abort();
+  readonly #unfollow: () => void;
   #isOpen = true;
   #children: RunStats | undefined;
 
   constructor(run: LiveRun, call: ToolCallContent) {
     this.#run = run;
-    run.signal.addEventListener("abort", this.#follow, { once: true });
+    this.#unfollow = onAbort(run.signal, () => this.#stop.abort());
     const isShown = !run.chain.filtersToolOutput;
     const { id: toolCallId, name: toolName } = call;
     this.context = {
@@ -236,7 +236,7 @@ class ToolLine {
 
   close(isCancelled: boolean): void {
     this.#isOpen = false;
-    this.#run.signal.removeEventListener("abort", this.#follow);
+    this.#unfollow();
     if (isCancelled) this.#stop.abort();
   }
 

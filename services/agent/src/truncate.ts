@@ -106,7 +106,8 @@ function capBytes(text: string, maxBytes: number, key: string | undefined): stri
   if (room < 16) return sliceBytes(text, maxBytes);
   const head = sliceBytes(text, Math.ceil(room / 2));
   const tail = sliceBytesFromEnd(text, Math.floor(room / 2));
-  return `${head}\n${note}\n${tail}`;
+  // On one line: a cut by bytes must not bring the text over its cap of lines.
+  return `${head} ${note} ${tail}`;
 }
 
 function marker(what: string, key: string | undefined): string {

@@ -135,7 +135,11 @@ function configure(command: Command, cli: Cli): void {
 }
 
 function usageText(text: string): string {
-  const withHint = text.replace(/^error: /, "").replace(/\n\(Did you mean (.*)\?\)/s, "; did you mean `$1`?");
+  const withHint = text
+    .replace(/^error: /, "")
+    .replace(/\n\(Did you mean (?:one of )?(.*)\?\)/s, (_hint, names: string) => {
+      return `; did you mean ${names.replaceAll(/[^, ]+/g, "`$&`").replaceAll(", ", " or ")}?`;
+    });
   return oneLine(withHint).replace(/\.$/, "");
 }
 

@@ -20,18 +20,20 @@ export interface ConnectorModel {
   readonly defaults: Pick<StreamConfig, "apiKey" | "maxTokens" | "temperature" | "thinking" | "timeouts">;
 }
 
-const ALIASES: Readonly<Record<string, ApiProtocol | undefined>> = {
-  openai: "openai-completions",
-  chat: "openai-completions",
-  completions: "openai-completions",
-  responses: "openai-responses",
-  "openai-response": "openai-responses",
-  claude: "anthropic-messages",
-  messages: "anthropic-messages",
-  gemini: "google-generative-ai",
-  "azure-openai": "azure-openai-responses",
-  aws: "bedrock-converse-stream",
-};
+const ALIASES: ReadonlyMap<string, ApiProtocol> = new Map([
+  ["openai", "openai-completions"],
+  ["chat", "openai-completions"],
+  ["completions", "openai-completions"],
+  ["responses", "openai-responses"],
+  ["claude", "anthropic-messages"],
+  ["messages", "anthropic-messages"],
+  ["gemini", "google-generative-ai"],
+  ["azure-openai", "azure-openai-responses"],
+  ["aws", "bedrock-converse-stream"],
+]);
+
+// Types that name a protocol as well as the vendor that made it.
+const PROTOCOL_TYPES: ReadonlySet<string> = new Set(["openai", "anthropic", "google"]);
 
 const LEVELS: readonly string[] = ["off", "minimal", "low", "medium", "high", "xhigh", "max"];
 
@@ -66,7 +68,12 @@ export function connectorModel(connector: Connector, prices?: PriceBook): Connec
     ...extraBodyOf(connector, api),
     ...compatOf(connector.model, api),
   };
-  return { model: prices?.priced(model) ?? model, defaults: defaultsOf(connector) };
+  return { model: isFirstParty(model) ? (prices?.priced(model) ?? model) : model, defaults: defaultsOf(connector) };
+}
+
+// What a gateway charges is its own.
+function isFirstParty(model: ModelConfig): boolean {
+  return model.baseUrl === undefined || vendorOfUrl(model.baseUrl) === model.provider;
 }
 
 function abilitiesOf(
@@ -122,17 +129,18 @@ export function protocolOf(connector: Connector): ApiProtocol {
 function protocolNamed(name: string): ApiProtocol | undefined {
   const lower = name.toLowerCase();
   const exact = API_PROTOCOLS.find((protocol) => protocol === lower);
-  return exact ?? ALIASES[lower] ?? (Object.hasOwn(VENDORS, lower) ? VENDORS[lower]?.api : undefined);
+  return exact ?? ALIASES.get(lower) ?? (Object.hasOwn(VENDORS, lower) ? VENDORS[lower]?.api : undefined);
 }
 
 function providerOf(connector: Connector, api: ApiProtocol): string {
   const type = connector.type.toLowerCase();
-  const byUrl = connector.host === undefined ? undefined : vendorOfUrl(connector.host);
+  const host = connector.host?.trim() ?? "";
+  const byUrl = vendorOfUrl(host);
   if (byUrl !== undefined) return byUrl;
   const isVendor = Object.hasOwn(VENDORS, type);
-  // `openai` with another address is a protocol and not a vendor.
-  if (isVendor && (type !== "openai" || (connector.host ?? "").trim() === "")) return type;
-  if ((connector.host ?? "").trim() !== "") return connector.id.split(".")[0] ?? connector.id;
+  if (isVendor && (host === "" || !PROTOCOL_TYPES.has(type))) return type;
+  if (host !== "") return connector.id.split(".")[0] ?? connector.id;
+  if (api === "openai-responses") return "openai";
   return Object.entries(VENDORS).find(([, vendor]) => vendor?.api === api)?.[0] ?? connector.id;
 }
 

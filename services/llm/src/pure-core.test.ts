@@ -22,7 +22,7 @@ const ENTRY = `
   import { createProviders, streamWithRetry } from "./index.ts";
   import { sleepOn } from "@mesh/kernel";
   const clock = {
-    now: () => 0, monotonic: () => 0, every: () => () => undefined, after: () => () => undefined,
+    now: () => 1_700_000_000_000, monotonic: () => 0, every: () => () => undefined, after: () => () => undefined,
     sleep: (ms, signal) => sleepOn(clock, ms, signal),
   };
   globalThis.run = async (api, body, baseUrl, apiKey) => {

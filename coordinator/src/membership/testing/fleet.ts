@@ -77,7 +77,10 @@ export async function startFleet(): Promise<Fleet> {
   const fleetChanged = (): void => dispatcher.poke();
   const prepareNode = (digest: string, slots: number): Promise<void> => reconciler.prepareNode(digest, slots);
   const enrolment: EnrolmentDeps = {
-    ...{ store, trust, ids, prepareNode },
+    store,
+    trust,
+    ids,
+    prepareNode,
     clock: systemClock,
     publicNatsUrls: [],
     spkiPin: undefined,
@@ -104,20 +107,18 @@ export async function startFleet(): Promise<Fleet> {
   const admin = tenant.as(tenant.admin);
 
   return {
-    ...{
-      tenant,
-      hub,
-      bus,
-      system,
-      nodes,
-      runs,
-      enrolment,
-      reconciler,
-      dispatcher,
-      pushed,
-      unsealed,
-      defaultWorkspaceId,
-    },
+    tenant,
+    hub,
+    bus,
+    system,
+    nodes,
+    runs,
+    enrolment,
+    reconciler,
+    dispatcher,
+    pushed,
+    unsealed,
+    defaultWorkspaceId,
     device: () => {
       const key = createUserKey();
       return { ...key, digest: nodeDigest(key.nkey), bus: hub.connect() };
@@ -131,8 +132,17 @@ export async function startFleet(): Promise<Fleet> {
       const requirements = { node, labels: {}, os: "", arch: "", tools: [] };
       const { run } = await runs.createRun(
         {
-          ...{ workspace: "default", assistant: "hello", input, requirements, options: {}, metadata: {} },
-          ...{ timeout_seconds: 0, queue_ttl_seconds: 0, on_lost: "", priority: 0, idempotency_key: "" },
+          workspace: "default",
+          assistant: "hello",
+          input,
+          requirements,
+          options: {},
+          metadata: {},
+          timeout_seconds: 0,
+          queue_ttl_seconds: 0,
+          on_lost: "",
+          priority: 0,
+          idempotency_key: "",
         },
         admin,
       );

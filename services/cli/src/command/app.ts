@@ -1,5 +1,6 @@
 /** `yao app`: checks app directories, pushes and manages them. */
 
+import { stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 
 import { isObject, MeshError } from "@mesh/kernel";
@@ -43,7 +44,7 @@ async function push(cli: Cli, args: readonly string[], flags: PushFlags): Promis
   const { bundleApp } = await import("@mesh/assistants");
   const directory = resolve(args[0] ?? ".");
   const { files, problems } = await check(directory);
-  if (problems.some(isError)) throw refused(cli, problems, "pushed");
+  if (problems.some(isError)) throw refused(cli, problems, " and was not pushed");
   const target = targetOf(cli, flags);
   const name = flags.name ?? appName(directory);
   const { bytes } = bundleApp(files);
@@ -83,7 +84,7 @@ function checkCommand(builder: Builder): Command {
       const { problems, assistants } = await check(resolve(args[0] ?? "."));
       const isBroken = problems.some(isError);
       if (flags.json === true) print(cli, flags, { ok: !isBroken, assistants, problems }, () => "");
-      else if (isBroken) throw refused(cli, problems, "used");
+      else if (isBroken) throw refused(cli, problems);
       else {
         showProblems(cli, problems);
         cli.terminal.out(`ok: ${assistants} assistants\n`);
@@ -94,6 +95,13 @@ function checkCommand(builder: Builder): Command {
 }
 
 async function check(directory: string) {
+  const found = await stat(directory).catch(() => undefined);
+  if (found?.isDirectory() !== true) {
+    throw new MeshError(
+      "not_found",
+      `${directory} is ${found === undefined ? "not there" : "not a directory"} — give the directory of an app, which holds assistants/NAME/package.yao`,
+    );
+  }
   const { loadApp, readAppDirectory } = await import("@mesh/assistants");
   const files = await readAppDirectory(directory);
   const { app, problems } = loadApp(files);
@@ -197,12 +205,12 @@ function showProblems(cli: Cli, problems: readonly Problem[]): void {
   }
 }
 
-function refused(cli: Cli, problems: readonly Problem[], what: string): MeshError {
+function refused(cli: Cli, problems: readonly Problem[], result = ""): MeshError {
   showProblems(cli, problems);
   const errors = problems.filter(isError).length;
   return new MeshError(
     "invalid_argument",
-    `the app has ${errors} ${errors === 1 ? "error" : "errors"} and was not ${what} — mend the files above and try again`,
+    `the app has ${errors} ${errors === 1 ? "error" : "errors"}${result} — mend the files above and try again`,
   );
 }
 

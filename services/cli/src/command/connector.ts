@@ -66,25 +66,26 @@ async function add(cli: Cli, args: readonly string[], flags: AddFlags): Promise<
   const id = args[0] ?? "";
   const [protocol = "", ...rest] = id.split(".");
   const type = flags.type ?? protocol;
+  const model = flags.model ?? rest.join(".");
+  if (model === "" && type !== "demo") {
+    throw new InvalidArgumentError(`"${id}" names no model; write TYPE.MODEL, such as openai.gpt-4o, or give --model`);
+  }
   const key = await keyOf(cli, flags, type);
   const target = targetOf(cli, flags);
   const path = apiPath`/v1/workspaces/${target.workspace}/connectors/${id}`;
   const answer = await new Client(cli.clock, target).put<PutConnectorResponse>(path, {
     body: {
       type,
-      model: flags.model ?? rest.join("."),
+      model,
       ...(flags.host === undefined ? {} : { host: flags.host }),
       ...(flags.label === undefined ? {} : { label: flags.label }),
       ...(flags.option === undefined ? {} : { options_json: JSON.stringify(flags.option) }),
       ...(key === undefined ? {} : { key }),
     },
   });
-  print(
-    cli,
-    flags,
-    answer,
-    () => `${plain(id)} was saved${answer.connector?.has_key === true ? ", with a key" : ""}\n`,
-  );
+  const hasKey = answer.connector?.has_key === true;
+  print(cli, flags, answer, () => `${plain(id)} was saved, ${hasKey ? "with" : "without"} a key\n`);
+  if (!hasKey && type !== "demo") cli.terminal.progress(`when its provider wants a key, ${ADVICE}`);
   return undefined;
 }
 

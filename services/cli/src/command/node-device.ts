@@ -1,5 +1,6 @@
 /** `yao node join|run|stop|leave|install`: this device's own part in a mesh. */
 
+import { chmodSync, existsSync } from "node:fs";
 import { join } from "node:path";
 
 import { errorText } from "@mesh/kernel";
@@ -30,6 +31,11 @@ interface InstallFlags extends CommonFlags {
   readonly dryRun?: boolean;
 }
 
+// Exit code of an agent whose device was removed; its identity stays until it leaves.
+const REMOVED = 77;
+const REMOVED_TEXT =
+  "this device was removed from the mesh; to use it again: yao node leave, then join with a new token";
+
 const SLOTS_FLAG = {
   flags: "--slots <number>",
   text: "how many runs at a time (default: the coordinator decides)",
@@ -59,7 +65,8 @@ export function joinCommand(builder: Builder): Command {
 
 async function joinMesh(cli: Cli, args: readonly string[], flags: JoinFlags): Promise<number> {
   const { joinNode } = await import("@mesh/node-agent/main");
-  const dataDir = nodeDirectoryOf(cli, flags);
+  const home = homeDirectory(flags.data, cli.options);
+  const isNewHome = !existsSync(home);
   const token = await readSecret(
     { terminal: cli.terminal, env: cli.env },
     {
@@ -74,11 +81,13 @@ async function joinMesh(cli: Cli, args: readonly string[], flags: JoinFlags): Pr
     url: parseAddress(args[0] ?? ""),
     token,
     labels: flags.label ?? {},
-    dataDir,
+    dataDir: nodeDirectory(home),
     log: agentLog(cli),
     ...(flags.name === undefined ? {} : { name: flags.name }),
     ...(flags.slots === undefined ? {} : { slots: flags.slots }),
   });
+  // A directory that was there keeps the rights its owner gave it.
+  if (isNewHome) chmodSync(home, 0o700);
   const verb = joined.alreadyJoined ? "has joined before" : "joined";
   print(
     cli,
@@ -114,7 +123,10 @@ async function runAgent(cli: Cli, flags: RunFlags): Promise<number> {
         cli.terminal.progress(`${name} is ready for work; press Ctrl-C to stop`);
       },
     });
-    if (exit.code !== 0) cli.terminal.err(`yao: ${oneLine(exit.reason)}\n`);
+    if (exit.code === 0) return 0;
+    const message = exit.code === REMOVED ? REMOVED_TEXT : oneLine(exit.reason);
+    cli.self.tellParent?.({ kind: "failed", message });
+    cli.terminal.err(`yao: ${message}\n`);
     return exit.code;
   } catch (error) {
     cli.self.tellParent?.({ kind: "failed", message: errorText(error) });

@@ -9,6 +9,7 @@ import type { Command } from "commander";
 import { type Cli, print, targetOf, type WorkspaceFlags } from "../cli.ts";
 import { apiPath, Client } from "../client/client.ts";
 import { type Builder, leaf, list, pairs, seconds, whole, WORKSPACE_FLAG } from "../command.ts";
+import { fileErrorText } from "../file-error.ts";
 import { watchRun } from "../run/run-session.ts";
 import { exitCodeOf, type StopSignal } from "../terminal/interrupt.ts";
 
@@ -173,6 +174,6 @@ async function inputText(cli: Cli, text: string): Promise<string> {
     return await readFile(path, "utf8");
   } catch (error) {
     if (error instanceof MeshError) throw error;
-    throw new MeshError("not_found", `${path} cannot be read (${errorText(error)}) — check the name after the @`);
+    throw new MeshError("not_found", `${path} cannot be read: ${fileErrorText(error)} — check the name after the @`);
   }
 }

@@ -2,9 +2,10 @@
 
 import { readFile } from "node:fs/promises";
 
-import { errorText, MeshError } from "@mesh/kernel";
+import { MeshError } from "@mesh/kernel";
 
 import type { Environment } from "../config.ts";
+import { fileErrorText } from "../file-error.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** Where a secret may come from; the first one given wins. */
@@ -57,7 +58,7 @@ async function readSecretFile(path: string, what: string): Promise<string> {
   try {
     return await readFile(path, "utf8");
   } catch (error) {
-    throw new MeshError("not_found", `${what} cannot be read from ${path} (${errorText(error)}) — check the path`, {
+    throw new MeshError("not_found", `${what} cannot be read from ${path}: ${fileErrorText(error)} — check the path`, {
       cause: error,
     });
   }

@@ -9,3 +9,4 @@ export {
   type WireOutcome,
 } from "./wire-case.ts";
 export { type WireCut, wireServer, type WireServer } from "./wire-server.ts";
+export { answered, called, callOf, resulted, said } from "./conversation.ts";
