@@ -80,6 +80,10 @@ function eventStream(replicas: number, maxBytes: number): Settings {
   };
 }
 
+// Work is acknowledged as soon as its start is on the device's disk. What was delivered into a connection that broke counts
+// as pending until then, and a few of those fill the small allowance of a node: so the wait is short.
+const WORK_ACK_WAIT_S = 5;
+
 // NOTE(why): no `backoff`. It would replace ack_wait by its first step, and a batch that waits its turn in a busy node
 // would be delivered again and again; delays after a failure are asked for by the consumer itself.
 function workConsumer(node: string, slots: number): Settings {
@@ -88,7 +92,7 @@ function workConsumer(node: string, slots: number): Settings {
     filter_subject: subjects.work(node),
     deliver_policy: "all",
     ack_policy: "explicit",
-    ack_wait: 30 * SECOND,
+    ack_wait: WORK_ACK_WAIT_S * SECOND,
     max_deliver: 5,
     max_ack_pending: slots + 2,
     replay_policy: "instant",

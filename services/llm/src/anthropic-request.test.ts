@@ -9,7 +9,11 @@ const api = "anthropic-messages";
 const OFF = { enabled: false, strategy: "auto" } as const;
 const SIGNED: Content = { type: "thinking", thinking: "hm", signature: "c2ln" };
 
-function body(messages: readonly Message[], more: Partial<StreamConfig> = {}, model: Partial<ModelConfig> = {}): Record<string, unknown> {
+function body(
+  messages: readonly Message[],
+  more: Partial<StreamConfig> = {},
+  model: Partial<ModelConfig> = {},
+): Record<string, unknown> {
   const config = callOf({ api, ...model }, messages, { cache: OFF, ...more });
   return JSON.parse(buildAnthropicRequest(config).body) as Record<string, unknown>;
 }
@@ -25,7 +29,9 @@ test.each([
   ["https://api.minimax.io/anthropic", "https://api.minimax.io/anthropic/v1/messages"],
   ["http://proxy:1/v1/messages", "http://proxy:1/v1/messages"],
 ])("the address %s means %s", (baseUrl, url) => {
-  expect(buildAnthropicRequest(callOf({ api, ...(baseUrl === undefined ? {} : { baseUrl }) }, [said("Hi")])).url).toBe(url);
+  expect(buildAnthropicRequest(callOf({ api, ...(baseUrl === undefined ? {} : { baseUrl }) }, [said("Hi")])).url).toBe(
+    url,
+  );
 });
 
 test("the key goes in x-api-key, as a bearer token when asked, and not at all beside an authorization header", () => {
@@ -59,7 +65,12 @@ test("empty text is dropped, empty messages are skipped, and all texts of a resu
 
 test("signed and redacted thinking goes back to the model that made it, unchanged, and to no other", () => {
   const redacted: Content = { type: "thinking", thinking: "", redacted: "ZW5j", redactedProtocol: api };
-  const foreign: Content = { type: "thinking", thinking: "", redacted: "ZW5j", redactedProtocol: "bedrock-converse-stream" };
+  const foreign: Content = {
+    type: "thinking",
+    thinking: "",
+    redacted: "ZW5j",
+    redactedProtocol: "bedrock-converse-stream",
+  };
   const unsigned: Content = { type: "thinking", thinking: "secret" };
   const history = (model: string): Message[] => [
     said("Hi"),
@@ -77,7 +88,11 @@ test("signed and redacted thinking goes back to the model that made it, unchange
 });
 
 test("thinking is adaptive or a budget, drops the temperature and raises the limit", () => {
-  const adaptive = body([said("Hi")], { thinking: "minimal", temperature: 0.2 }, { compat: { anthropic: { adaptiveThinking: true } } });
+  const adaptive = body(
+    [said("Hi")],
+    { thinking: "minimal", temperature: 0.2 },
+    { compat: { anthropic: { adaptiveThinking: true } } },
+  );
   expect(adaptive).toMatchObject({ thinking: { type: "adaptive" }, output_config: { effort: "low" } });
   expect(adaptive).not.toHaveProperty("temperature");
   expect(body([said("Hi")], { thinking: "high", maxTokens: 100 })).toMatchObject({
@@ -96,8 +111,15 @@ test("a budget is not asked for in the middle of a turn that began without think
 
 test("structured output is native where it can be, else a forced tool without thinking", () => {
   const responseFormat = { name: "answer", schema: { type: "object" } };
-  const native = body([said("Hi")], { responseFormat, thinking: "high" }, { compat: { anthropic: { nativeStructuredOutput: true, adaptiveThinking: true } } });
-  expect(native["output_config"]).toEqual({ effort: "high", format: { type: "json_schema", schema: { type: "object" } } });
+  const native = body(
+    [said("Hi")],
+    { responseFormat, thinking: "high" },
+    { compat: { anthropic: { nativeStructuredOutput: true, adaptiveThinking: true } } },
+  );
+  expect(native["output_config"]).toEqual({
+    effort: "high",
+    format: { type: "json_schema", schema: { type: "object" } },
+  });
   expect(native).not.toHaveProperty("tool_choice");
   const forced = body([said("Hi")], { responseFormat, thinking: "high" });
   expect(forced).toMatchObject({ tool_choice: { type: "tool", name: "answer" }, tools: [{ name: "answer" }] });
@@ -114,7 +136,10 @@ test("cache marks stand on the last system block, the last tool and the message 
   const request = body(history, { tools, systemPrompt: "S", cache: { enabled: true, strategy: "auto" } });
   expect(request).toMatchObject({
     system: [{ text: "S", cache_control: mark }],
-    tools: [{ name: "a", input_schema: {} }, { name: "b", cache_control: mark }],
+    tools: [
+      { name: "a", input_schema: {} },
+      { name: "b", cache_control: mark },
+    ],
     messages: [{}, { content: [{ text: "Two", cache_control: mark }] }, { content: [{ text: "Three" }] }],
   });
   expect(JSON.stringify(request).match(/cache_control/g)).toHaveLength(3);
@@ -125,7 +150,11 @@ test("cache marks stand on the last system block, the last tool and the message 
 });
 
 test("extra fields are added, merged, and removed with null; the call's win over the model's", () => {
-  const request = body([said("Hi")], { extraBody: { top_k: 5, max_tokens: null } }, { extraBody: { top_k: 1, metadata: { user_id: "u" } } });
+  const request = body(
+    [said("Hi")],
+    { extraBody: { top_k: 5, max_tokens: null } },
+    { extraBody: { top_k: 1, metadata: { user_id: "u" } } },
+  );
   expect(request).toMatchObject({ top_k: 5, metadata: { user_id: "u" } });
   expect(request).not.toHaveProperty("max_tokens");
 });
@@ -133,5 +162,7 @@ test("extra fields are added, merged, and removed with null; the call's win over
 test("pictures become a note for a model that cannot see", () => {
   const image = { type: "image", data: "eA==", mimeType: "image/png" } as const;
   expect(blocks(body([said(image)]))).toMatchObject([{ type: "image", source: { media_type: "image/png" } }]);
-  expect(blocks(body([said(image)], {}, { vision: false }))).toMatchObject([{ type: "text", text: expect.stringContaining("cannot see") }]);
+  expect(blocks(body([said(image)], {}, { vision: false }))).toMatchObject([
+    { type: "text", text: expect.stringContaining("cannot see") },
+  ]);
 });

@@ -13,8 +13,22 @@ const SUITE = {
 const SCOPE = "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/us-east-1/service/aws4_request";
 
 test.each([
-  ["get-vanilla", "GET", "/", {}, "host;x-amz-date", "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31"],
-  ["post-vanilla", "POST", "/", {}, "host;x-amz-date", "5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b"],
+  [
+    "get-vanilla",
+    "GET",
+    "/",
+    {},
+    "host;x-amz-date",
+    "5fa00fa31553b73ebf1942676e86291e8372ff2a2260956d9b8aae1d763fbf31",
+  ],
+  [
+    "post-vanilla",
+    "POST",
+    "/",
+    {},
+    "host;x-amz-date",
+    "5da7c1a2acd57cee7505fc6676e4e544621c30862966e37dddb68e92efbe5d6b",
+  ],
   [
     "get-header-key-duplicate",
     "GET",

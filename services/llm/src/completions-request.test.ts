@@ -16,28 +16,43 @@ function build(messages: readonly Message[], more: Partial<StreamConfig> = {}, m
   return JSON.parse(buildCompletionsRequest(callOf({ api, ...model }, messages, more)).body) as Body;
 }
 
-const TURN = [said("Hi"), answered([{ type: "thinking", thinking: "hm" }, called("call_1")], { api }), resulted("call_1", ["1"]), said("And?")];
+const TURN = [
+  said("Hi"),
+  answered([{ type: "thinking", thinking: "hm" }, called("call_1")], { api }),
+  resulted("call_1", ["1"]),
+  said("And?"),
+];
 
 test.each([
   [undefined, "https://api.openai.com/v1/chat/completions"],
   ["http://localhost:11434", "http://localhost:11434/v1/chat/completions"],
   ["https://api.z.ai/api/paas/v4/", "https://api.z.ai/api/paas/v4/chat/completions"],
-  ["https://generativelanguage.googleapis.com/v1beta/openai", "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions"],
+  [
+    "https://generativelanguage.googleapis.com/v1beta/openai",
+    "https://generativelanguage.googleapis.com/v1beta/openai/chat/completions",
+  ],
   ["https://x/v1/chat/completions?api-version=1", "https://x/v1/chat/completions?api-version=1"],
 ])("the address %s means %s", (baseUrl, url) => {
-  expect(buildCompletionsRequest(callOf({ api, ...(baseUrl === undefined ? {} : { baseUrl }) }, [said("Hi")])).url).toBe(url);
+  expect(
+    buildCompletionsRequest(callOf({ api, ...(baseUrl === undefined ? {} : { baseUrl }) }, [said("Hi")])).url,
+  ).toBe(url);
 });
 
-test.each(["localhost:1", "ftp://x", "https://user:pass@x/v1"])("the address %s is refused before anything is sent", (baseUrl) => {
-  expect(() => buildCompletionsRequest(callOf({ api, baseUrl }, []))).toThrow(/address of model/);
-});
+test.each(["localhost:1", "ftp://x", "https://user:pass@x/v1"])(
+  "the address %s is refused before anything is sent",
+  (baseUrl) => {
+    expect(() => buildCompletionsRequest(callOf({ api, baseUrl }, []))).toThrow(/address of model/);
+  },
+);
 
 test("every vendor's row builds a request with its own address", () => {
   const chat = vendorNames().filter((name) => VENDORS[name]?.api === api);
   expect(chat.length).toBeGreaterThanOrEqual(15);
   for (const provider of chat) {
     const baseUrl = VENDORS[provider]?.baseUrl ?? "";
-    const { url, body } = buildCompletionsRequest(callOf({ api, provider, baseUrl }, TURN, { thinking: "high", maxTokens: 5 }));
+    const { url, body } = buildCompletionsRequest(
+      callOf({ api, provider, baseUrl }, TURN, { thinking: "high", maxTokens: 5 }),
+    );
     expect(url).toMatch(/\/chat\/completions$/);
     expect(JSON.parse(body)).toMatchObject({ model: "m-1", stream: true });
   }
@@ -57,9 +72,15 @@ test.each<[string, ThinkingLevel, Record<string, unknown>]>([
 });
 
 test("a level that is off sends nothing, and a ceiling holds", () => {
-  expect(Object.keys(build([said("Hi")], { thinking: "off" }, { provider: "openai" })).some((name) => /think|reason/.test(name))).toBe(false);
+  expect(
+    Object.keys(build([said("Hi")], { thinking: "off" }, { provider: "openai" })).some((name) =>
+      /think|reason/.test(name),
+    ),
+  ).toBe(false);
   const compat = { openai: { maxReasoningEffort: "xhigh" } } as const;
-  expect(build([said("Hi")], { thinking: "max" }, { provider: "openai", compat })).toMatchObject({ reasoning_effort: "xhigh" });
+  expect(build([said("Hi")], { thinking: "max" }, { provider: "openai", compat })).toMatchObject({
+    reasoning_effort: "xhigh",
+  });
 });
 
 test("Mistral gets short ids, names of tools and an assistant message between results and user; no stream options", () => {
@@ -82,7 +103,13 @@ test("reasoning goes back only where the server wants it and only the same model
 
 test("Gemini's hidden signature goes back with its call, to the same model", () => {
   const extra = { google: { thought_signature: "c2ln" } };
-  const call: Content = { type: "toolCall", id: "odd id / 1", name: "add", arguments: {}, providerMetadata: { extra_content: extra } };
+  const call: Content = {
+    type: "toolCall",
+    id: "odd id / 1",
+    name: "add",
+    arguments: {},
+    providerMetadata: { extra_content: extra },
+  };
   const turn = [said("Hi"), answered([call], { api }), resulted("odd id / 1", ["1"])];
   expect(build(turn).messages[1]?.["tool_calls"]).toMatchObject([{ id: "odd id / 1", extra_content: extra }]);
   expect(JSON.stringify(build(turn, {}, { id: "other" }))).not.toContain("c2ln");
@@ -96,12 +123,16 @@ test("pictures of results follow in a user message, after all results", () => {
     { role: "assistant", content: null },
     { role: "tool", tool_call_id: "a", content: "(see the image below)" },
     { role: "tool", tool_call_id: "b", content: "(no output)" },
-    { role: "user", content: [{ type: "text" }, { type: "image_url", image_url: { url: "data:image/png;base64,eA==" } }] },
+    {
+      role: "user",
+      content: [{ type: "text" }, { type: "image_url", image_url: { url: "data:image/png;base64,eA==" } }],
+    },
   ]);
 });
 
 test("a reasoning model of OpenAI is told as developer; every other server as system", () => {
-  const role = (model: Partial<ModelConfig>): unknown => build([said("Hi")], { systemPrompt: "S" }, model).messages[0]?.["role"];
+  const role = (model: Partial<ModelConfig>): unknown =>
+    build([said("Hi")], { systemPrompt: "S" }, model).messages[0]?.["role"];
   expect(role({ provider: "openai", reasoning: true })).toBe("developer");
   expect(role({ provider: "openai", reasoning: false })).toBe("system");
   expect(role({ provider: "groq", reasoning: true })).toBe("system");
@@ -109,7 +140,9 @@ test("a reasoning model of OpenAI is told as developer; every other server as sy
 
 test("structured output is strict, or asked for in words where the server knows no schema", () => {
   const responseFormat = { name: "answer", schema: { type: "object" } };
-  expect(build([said("Hi")], { responseFormat })).toMatchObject({ response_format: { type: "json_schema", json_schema: { name: "answer", strict: true } } });
+  expect(build([said("Hi")], { responseFormat })).toMatchObject({
+    response_format: { type: "json_schema", json_schema: { name: "answer", strict: true } },
+  });
   const asked = build([said("Hi")], { responseFormat }, { provider: "deepseek" });
   expect(asked).toMatchObject({ response_format: { type: "json_object" }, messages: [{ role: "system" }, {}] });
 });

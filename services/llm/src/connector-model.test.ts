@@ -40,11 +40,15 @@ describe("a connector's type and address", () => {
   });
 
   test("a list of protocols chooses the first that is known", () => {
-    expect(connectorModel(connector("openai", { protocols: ["sparkle", "anthropic", "openai"] })).model.api).toBe("anthropic-messages");
+    expect(connectorModel(connector("openai", { protocols: ["sparkle", "anthropic", "openai"] })).model.api).toBe(
+      "anthropic-messages",
+    );
   });
 
   test("an unknown type says what there is", () => {
-    expect(() => connectorModel(connector("sparkle"))).toThrow(/type sparkle is not supported; use a protocol \(openai, .*groq/s);
+    expect(() => connectorModel(connector("sparkle"))).toThrow(
+      /type sparkle is not supported; use a protocol \(openai, .*groq/s,
+    );
     expect(() => connectorModel(connector("constructor"))).toThrow("is not supported");
   });
 });
@@ -62,7 +66,14 @@ test("options become settings, capabilities abilities, and unknown prices stay u
         headers: { "X-Team": "t" },
         auth_mode: "api-key",
         timeouts: { first_byte: "10s", idle: "1m30s" },
-        capabilities: { reasoning: true, vision: false, streaming: false, temperature_adjustable: false, max_input_tokens: 9000, max_output_tokens: 900 },
+        capabilities: {
+          reasoning: true,
+          vision: false,
+          streaming: false,
+          temperature_adjustable: false,
+          max_input_tokens: 9000,
+          max_output_tokens: 900,
+        },
       },
       { key: " k-123456 ", host: " http://h/v1 " },
     ),
@@ -85,7 +96,13 @@ test("options become settings, capabilities abilities, and unknown prices stay u
       vision: false,
       streaming: false,
     },
-    defaults: { apiKey: "k-123456", maxTokens: 512, temperature: 0.3, thinking: "high", timeouts: { firstByteMs: 10_000, idleMs: 90_000 } },
+    defaults: {
+      apiKey: "k-123456",
+      maxTokens: 512,
+      temperature: 0.3,
+      thinking: "high",
+      timeouts: { firstByteMs: 10_000, idleMs: 90_000 },
+    },
   });
   const wire = buildCompletionsRequest({ ...made.defaults, model: made.model, systemPrompt: "", messages: [] });
   expect(wire.headers).toMatchObject({ "api-key": "k-123456", "x-team": "t" });
@@ -93,7 +110,10 @@ test("options become settings, capabilities abilities, and unknown prices stay u
 });
 
 test("a model that does not reason takes a temperature whatever its file says; a list of capabilities is a list of what it can", () => {
-  expect(connectorModel(connector("openai", { capabilities: { reasoning: false, temperature_adjustable: false } })).model.temperatureAdjustable).toBeUndefined();
+  expect(
+    connectorModel(connector("openai", { capabilities: { reasoning: false, temperature_adjustable: false } })).model
+      .temperatureAdjustable,
+  ).toBeUndefined();
   expect(connectorModel(connector("openai", { capabilities: ["reasoning"] })).model.reasoning).toBe(true);
 });
 
@@ -121,13 +141,27 @@ test.each<[JsonObject, RegExp]>([
 const CORPUS = join(import.meta.dirname, "../../../../shared/corpus");
 
 test.skipIf(!existsSync(CORPUS))("every model connector of the public assistants becomes a model", () => {
-  const files = readdirSync(CORPUS, { recursive: true, encoding: "utf8" }).filter((path) => /connectors\/.*\.yao$/.test(path));
+  const files = readdirSync(CORPUS, { recursive: true, encoding: "utf8" }).filter((path) =>
+    /connectors\/.*\.yao$/.test(path),
+  );
   const read = files.flatMap((path) => {
-    const file = JSON.parse(readFileSync(join(CORPUS, path), "utf8").replaceAll(/^\s*\/\/.*$/gm, "").replaceAll(/,(\s*[}\]])/g, "$1")) as { type: string; options: JsonObject };
+    const file = JSON.parse(
+      readFileSync(join(CORPUS, path), "utf8")
+        .replaceAll(/^\s*\/\/.*$/gm, "")
+        .replaceAll(/,(\s*[}\]])/g, "$1"),
+    ) as { type: string; options: JsonObject };
     if (file.type !== "openai" && file.type !== "anthropic") return [];
     const host = file.options["host"] ?? file.options["proxy"];
     const isUrl = typeof host === "string" && host.startsWith("http");
-    return [connectorModel({ id: "c", type: file.type, model: String(file.options["model"]), options: file.options, ...(isUrl ? { host } : {}) })];
+    return [
+      connectorModel({
+        id: "c",
+        type: file.type,
+        model: String(file.options["model"]),
+        options: file.options,
+        ...(isUrl ? { host } : {}),
+      }),
+    ];
   });
   expect(read.length).toBeGreaterThan(50);
   expect(new Set(read.map(({ model }) => model.api))).toEqual(new Set(["openai-completions", "anthropic-messages"]));
@@ -155,20 +189,41 @@ test.each([
 });
 
 describe("a test of a connector", () => {
-  const tested = (answer: () => Response | Promise<Response>, made = connectorModel(connector("openai", {}, { host: "http://h", key: "sk-12345678" }))): ReturnType<typeof testConnector> =>
-    testConnector(made, { clock: systemClock, providers: createProviders({ clock: systemClock, fetch: async () => answer(), env: {} }) }, new AbortController().signal);
+  const tested = (
+    answer: () => Response | Promise<Response>,
+    made = connectorModel(connector("openai", {}, { host: "http://h", key: "sk-12345678" })),
+  ): ReturnType<typeof testConnector> =>
+    testConnector(
+      made,
+      { clock: systemClock, providers: createProviders({ clock: systemClock, fetch: async () => answer(), env: {} }) },
+      new AbortController().signal,
+    );
 
   test("says what the model answered and how long it took", async () => {
     const body = 'data: {"choices":[{"index":0,"delta":{"content":"ok"},"finish_reason":"stop"}]}\n\n';
-    expect(await tested(() => new Response(body))).toMatchObject({ ok: true, said: "ok", summary: expect.stringMatching(/^c: m answered "ok" in \d+ ms$/) });
+    expect(await tested(() => new Response(body))).toMatchObject({
+      ok: true,
+      said: "ok",
+      summary: expect.stringMatching(/^c: m answered "ok" in \d+ ms$/),
+    });
   });
 
   test.each<[string, () => Response | Promise<Response>, string, RegExp]>([
     ["a wrong key", () => new Response('{"error":{"message":"bad"}}', { status: 401 }), "auth", /set a valid key/],
     ["an unknown model", () => new Response("", { status: 404 }), "notFound", /model and host/],
-    ["no server", () => Promise.reject(new TypeError("fetch failed", { cause: { code: "ECONNREFUSED" } })), "network", /is the server running/],
+    [
+      "no server",
+      () => Promise.reject(new TypeError("fetch failed", { cause: { code: "ECONNREFUSED" } })),
+      "network",
+      /is the server running/,
+    ],
     ["a web page", () => new Response("<html><title>Hi</title></html>"), "protocol", /does not speak this protocol/],
-    ["an empty account", () => new Response('{"error":{"code":"insufficient_quota","message":"x"}}', { status: 429 }), "quota", /add credit/],
+    [
+      "an empty account",
+      () => new Response('{"error":{"code":"insufficient_quota","message":"x"}}', { status: 429 }),
+      "quota",
+      /add credit/,
+    ],
   ])("says of %s what to do", async (_what, answer, errorClass, fix) => {
     expect(await tested(answer)).toMatchObject({ ok: false, errorClass, fix: expect.stringMatching(fix) });
   });

@@ -126,7 +126,8 @@ export function protocolOf(connector: Connector): ApiProtocol {
   );
 }
 
-function protocolNamed(name: string): ApiProtocol | undefined {
+/** The protocol that one name means: a protocol, an alias or a vendor. */
+export function protocolNamed(name: string): ApiProtocol | undefined {
   const lower = name.toLowerCase();
   const exact = API_PROTOCOLS.find((protocol) => protocol === lower);
   return exact ?? ALIASES.get(lower) ?? (Object.hasOwn(VENDORS, lower) ? VENDORS[lower]?.api : undefined);

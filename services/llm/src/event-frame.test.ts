@@ -8,13 +8,19 @@ const utf8 = new TextDecoder();
 const BODY = "{'foo':'bar'}";
 
 // Published vectors of the format.
-const HEADER = "0000003d0000002007fd83960c636f6e74656e742d747970650700106170706c69636174696f6e2f6a736f6e7b27666f6f273a27626172277d8d9c08b1";
+const HEADER =
+  "0000003d0000002007fd83960c636f6e74656e742d747970650700106170706c69636174696f6e2f6a736f6e7b27666f6f273a27626172277d8d9c08b1";
 const PLAIN = "0000001d00000000fd528c5a7b27666f6f273a27626172277dc3653936";
 
 test.each([
   ["an empty message", "000000100000000005c248eb7d98c8ff", {}, ""],
   ["a payload without headers", PLAIN, {}, BODY],
-  ["an int32 header", "0000002b0000000e348bec7b086576656e742d6964040000a00c7b27666f6f273a27626172277dd3890285", { "event-id": 40_972 }, BODY],
+  [
+    "an int32 header",
+    "0000002b0000000e348bec7b086576656e742d6964040000a00c7b27666f6f273a27626172277dd3890285",
+    { "event-id": 40_972 },
+    BODY,
+  ],
   ["a text header", HEADER, { "content-type": "application/json" }, BODY],
 ])("the published vector of %s is read", (_what, hex, headers, payload) => {
   const frame = decodeFrame(fromHex(hex));
@@ -38,10 +44,21 @@ test("a corrupt length is refused as soon as it is read, not waited for", () => 
 });
 
 test("every kind of header that the reference codec writes is read, however the bytes are cut", () => {
-  const codec = new EventStreamCodec((bytes) => utf8.decode(bytes as Uint8Array), (text) => new TextEncoder().encode(text));
+  const codec = new EventStreamCodec(
+    (bytes) => utf8.decode(bytes as Uint8Array),
+    (text) => new TextEncoder().encode(text),
+  );
   fc.assert(
     fc.property(
-      fc.array(fc.record({ text: fc.string({ maxLength: 40 }), int: fc.integer(), flag: fc.boolean(), body: fc.uint8Array({ maxLength: 300 }) }), { maxLength: 5 }),
+      fc.array(
+        fc.record({
+          text: fc.string({ maxLength: 40 }),
+          int: fc.integer(),
+          flag: fc.boolean(),
+          body: fc.uint8Array({ maxLength: 300 }),
+        }),
+        { maxLength: 5 },
+      ),
       fc.integer({ min: 1, max: 50 }),
       (messages, size) => {
         const bytes = concat(
@@ -63,9 +80,16 @@ test("every kind of header that the reference codec writes is read, however the 
         );
         const decoder = new EventFrameDecoder();
         const frames: EventFrame[] = [];
-        for (let from = 0; from < bytes.length; from += size) frames.push(...decoder.feed(bytes.slice(from, from + size)));
+        for (let from = 0; from < bytes.length; from += size)
+          frames.push(...decoder.feed(bytes.slice(from, from + size)));
         expect(decoder.pending).toBe(0);
-        expect(frames.map(({ payload, headers }) => ({ ...headers, payload: [...payload], bytes: [...(headers["bytes"] as Uint8Array)] }))).toEqual(
+        expect(
+          frames.map(({ payload, headers }) => ({
+            ...headers,
+            payload: [...payload],
+            bytes: [...(headers["bytes"] as Uint8Array)],
+          })),
+        ).toEqual(
           messages.map(({ text, int, flag, body }) => ({
             text,
             int: int | 0,

@@ -55,7 +55,14 @@ function conversation(api: ApiProtocol): readonly Message[] {
 }
 
 function result(toolCallId: string, text: string, isError: boolean): Message {
-  return { role: "toolResult", toolCallId, toolName: "weather", content: [{ type: "text", text }], isError, timestamp: 2 };
+  return {
+    role: "toolResult",
+    toolCallId,
+    toolName: "weather",
+    content: [{ type: "text", text }],
+    isError,
+    timestamp: 2,
+  };
 }
 
 function config(api: ApiProtocol, model: Partial<ModelConfig> = {}): StreamConfig {
@@ -135,9 +142,16 @@ describe("OpenAI Chat Completions", () => {
       stream_options: { include_usage: true },
       max_completion_tokens: 500,
       temperature: 0.5,
-      tools: [{ type: "function", function: { name: "weather", description: "Weather of a city", parameters: { ...SCHEMA } } }],
+      tools: [
+        {
+          type: "function",
+          function: { name: "weather", description: "Weather of a city", parameters: { ...SCHEMA } },
+        },
+      ],
     };
-    const sdk = await sentBy((send) => new OpenAI({ apiKey: KEY, maxRetries: 0, fetch: send }).chat.completions.create(params));
+    const sdk = await sentBy((send) =>
+      new OpenAI({ apiKey: KEY, maxRetries: 0, fetch: send }).chat.completions.create(params),
+    );
     const ours = buildCompletionsRequest(config("openai-completions", { provider: "openai" }));
     expect(JSON.parse(ours.body)).toEqual(sdk.body);
     expect(ours.url).toBe(sdk.url);
@@ -174,11 +188,15 @@ describe("OpenAI Responses", () => {
     stream: true,
     max_output_tokens: 500,
     temperature: 0.5,
-    tools: [{ type: "function", name: "weather", description: "Weather of a city", parameters: { ...SCHEMA }, strict: false }],
+    tools: [
+      { type: "function", name: "weather", description: "Weather of a city", parameters: { ...SCHEMA }, strict: false },
+    ],
   };
 
   test("sends what the official SDK sends", async () => {
-    const sdk = await sentBy((send) => new OpenAI({ apiKey: KEY, maxRetries: 0, fetch: send }).responses.create(params));
+    const sdk = await sentBy((send) =>
+      new OpenAI({ apiKey: KEY, maxRetries: 0, fetch: send }).responses.create(params),
+    );
     const ours = buildResponsesRequest(config("openai-responses"));
     expect(JSON.parse(ours.body)).toEqual(sdk.body);
     expect(ours.url).toBe(sdk.url);
@@ -234,7 +252,9 @@ describe("Anthropic Messages", () => {
       ],
       tools: [{ name: "weather", description: "Weather of a city", input_schema: { ...SCHEMA, required: ["city"] } }],
     };
-    const sdk = await sentBy((send) => new Anthropic({ apiKey: KEY, maxRetries: 0, fetch: send }).messages.create(params));
+    const sdk = await sentBy((send) =>
+      new Anthropic({ apiKey: KEY, maxRetries: 0, fetch: send }).messages.create(params),
+    );
     const ours = buildAnthropicRequest(config("anthropic-messages"));
     expect(JSON.parse(ours.body)).toEqual(sdk.body);
     // The SDK asks for its beta surface in the query for some calls; the plain address is the documented one.
@@ -279,7 +299,13 @@ describe("Gemini", () => {
           systemInstruction: { parts: [{ text: "Be brief." }] },
           maxOutputTokens: 500,
           temperature: 0.5,
-          tools: [{ functionDeclarations: [{ name: "weather", description: "Weather of a city", parameters: SCHEMA as never }] }],
+          tools: [
+            {
+              functionDeclarations: [
+                { name: "weather", description: "Weather of a city", parameters: SCHEMA as never },
+              ],
+            },
+          ],
         },
       });
     });

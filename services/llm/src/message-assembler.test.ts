@@ -7,10 +7,19 @@ import type { StreamEvent } from "./provider.ts";
 import { ProviderError } from "./provider-error.ts";
 import { callOf } from "./testing/index.ts";
 
-function assembler(init: { readonly malformedCalls?: "tell" | "fail"; readonly answerTool?: string } = {}): { made: MessageAssembler; events: StreamEvent[] } {
+function assembler(init: { readonly malformedCalls?: "tell" | "fail"; readonly answerTool?: string } = {}): {
+  made: MessageAssembler;
+  events: StreamEvent[];
+} {
   const events: StreamEvent[] = [];
   const config = callOf({ api: "anthropic-messages" }, []);
-  const made = new MessageAssembler({ config, clock: new FakeClock(5), sink: (event) => events.push(event), malformedCalls: "tell", ...init });
+  const made = new MessageAssembler({
+    config,
+    clock: new FakeClock(5),
+    sink: (event) => events.push(event),
+    malformedCalls: "tell",
+    ...init,
+  });
   return { made, events };
 }
 
@@ -72,7 +81,10 @@ test("the tool that carries a structured answer becomes its text; other calls st
   made.callArguments("0", '{"ok":');
   made.callArguments("0", "true}");
   made.close("0");
-  expect(made.finish("toolUse")).toMatchObject({ stopReason: "stop", content: [{ type: "text", text: '{"ok":true}' }] });
+  expect(made.finish("toolUse")).toMatchObject({
+    stopReason: "stop",
+    content: [{ type: "text", text: '{"ok":true}' }],
+  });
   expect(events.map((event) => event.type)).toEqual(["start", "textDelta", "textDelta"]);
 });
 

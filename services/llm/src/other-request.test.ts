@@ -17,7 +17,13 @@ describe("Responses", () => {
   const kept = (id: string, callIds: Record<string, string>, messageId?: string): Content => ({
     type: "thinking",
     thinking: "hm",
-    redacted: JSON.stringify({ id, summary: [], encrypted_content: `enc-${id}`, call_ids: callIds, ...(messageId === undefined ? {} : { message_id: messageId }) }),
+    redacted: JSON.stringify({
+      id,
+      summary: [],
+      encrypted_content: `enc-${id}`,
+      call_ids: callIds,
+      ...(messageId === undefined ? {} : { message_id: messageId }),
+    }),
     redactedProtocol: api,
   });
   const input = (messages: readonly Message[], model: Partial<ModelConfig> = {}): Fields[] =>
@@ -33,7 +39,13 @@ describe("Responses", () => {
   test("reasoning goes back before the item that followed it, under that item's id, each id once, a trailing one never", () => {
     const items = input(history);
     expect(items.map((item) => item["id"] ?? item["type"] ?? item["role"])).toEqual([
-      "user", "rs_1", "fc_1", "msg_1", "function_call_output", "function_call", "function_call_output",
+      "user",
+      "rs_1",
+      "fc_1",
+      "msg_1",
+      "function_call_output",
+      "function_call",
+      "function_call_output",
     ]);
     expect(items[1]).toEqual({ type: "reasoning", id: "rs_1", summary: [], encrypted_content: "enc-rs_1" });
     expect(JSON.stringify(items)).not.toContain("hm");
@@ -51,8 +63,15 @@ describe("Responses", () => {
 
   test("store is never sent; include only when reasoning is kept; tools are not strict", () => {
     const tools = [{ name: "t", description: "", parameters: {} }];
-    const body = JSON.parse(buildResponsesRequest(callOf({ api, compat }, [said("Hi")], { tools, thinking: "low", systemPrompt: "S" })).body) as Fields;
-    expect(body).toMatchObject({ include: ["reasoning.encrypted_content"], reasoning: { effort: "low" }, tools: [{ strict: false }], instructions: "S" });
+    const body = JSON.parse(
+      buildResponsesRequest(callOf({ api, compat }, [said("Hi")], { tools, thinking: "low", systemPrompt: "S" })).body,
+    ) as Fields;
+    expect(body).toMatchObject({
+      include: ["reasoning.encrypted_content"],
+      reasoning: { effort: "low" },
+      tools: [{ strict: false }],
+      instructions: "S",
+    });
     expect(body).not.toHaveProperty("store");
     expect(body["prompt_cache_key"]).toMatch(/^yao-/);
   });
@@ -60,7 +79,11 @@ describe("Responses", () => {
   test.each([
     ["https://r.openai.azure.com", "https://r.openai.azure.com/openai/v1/responses", "m-1"],
     ["https://r.openai.azure.com/openai/v1/", "https://r.openai.azure.com/openai/v1/responses", "m-1"],
-    ["https://r.openai.azure.com/openai/deployments/my%20dep/chat", "https://r.openai.azure.com/openai/v1/responses", "my dep"],
+    [
+      "https://r.openai.azure.com/openai/deployments/my%20dep/chat",
+      "https://r.openai.azure.com/openai/v1/responses",
+      "my dep",
+    ],
   ])("Azure's address %s means %s with model %s", (baseUrl, url, model) => {
     const wire = buildResponsesRequest(callOf({ api: "azure-openai-responses", baseUrl }, [], { apiKey: "k-123" }));
     expect(wire.url).toBe(url);
@@ -73,7 +96,13 @@ describe("Gemini", () => {
   const api = "google-generative-ai";
   const contents = (messages: readonly Message[], model: Partial<ModelConfig> = {}): Fields[] =>
     (JSON.parse(buildGeminiRequest(callOf({ api, ...model }, messages)).body) as { contents: Fields[] }).contents;
-  const signed: Content = { type: "toolCall", id: "x", name: "add", arguments: { a: 1 }, providerMetadata: { thoughtSignature: "c2ln" } };
+  const signed: Content = {
+    type: "toolCall",
+    id: "x",
+    name: "add",
+    arguments: { a: 1 },
+    providerMetadata: { thoughtSignature: "c2ln" },
+  };
   const turn = [
     said("Hi"),
     answered([{ type: "thinking", thinking: "hm" }, signed, called("local_1234")], { api }),
@@ -109,13 +138,22 @@ describe("Gemini", () => {
 
   test("thinking is a budget, or a level from Gemini 3 on", () => {
     const thinking = (model: Partial<ModelConfig>): unknown =>
-      (JSON.parse(buildGeminiRequest(callOf({ api, ...model }, [said("Hi")], { thinking: "high" })).body) as { generationConfig: Fields }).generationConfig["thinkingConfig"];
+      (
+        JSON.parse(buildGeminiRequest(callOf({ api, ...model }, [said("Hi")], { thinking: "high" })).body) as {
+          generationConfig: Fields;
+        }
+      ).generationConfig["thinkingConfig"];
     expect(thinking({})).toEqual({ includeThoughts: true, thinkingBudget: 24_576 });
-    expect(thinking({ compat: { google: { thinkingLevel: true } } })).toEqual({ includeThoughts: true, thinkingLevel: "high" });
+    expect(thinking({ compat: { google: { thinkingLevel: true } } })).toEqual({
+      includeThoughts: true,
+      thinkingLevel: "high",
+    });
   });
 
   test("the key is in a header, also beside an authorization header, never in the address", () => {
-    const wire = buildGeminiRequest(callOf({ api, headers: { authorization: "Bearer p" } }, [], { apiKey: " AIza-123 " }));
+    const wire = buildGeminiRequest(
+      callOf({ api, headers: { authorization: "Bearer p" } }, [], { apiKey: " AIza-123 " }),
+    );
     expect(wire.headers).toMatchObject({ "x-goog-api-key": "AIza-123", authorization: "Bearer p" });
     expect(wire.url).toBe("https://generativelanguage.googleapis.com/v1beta/models/m-1:streamGenerateContent?alt=sse");
     const own = buildGeminiRequest(callOf({ api, headers: { "X-Goog-Api-Key": "own" } }, [], { apiKey: "AIza-123" }));
@@ -134,7 +172,9 @@ describe("Gemini", () => {
     const schema = {
       type: "object",
       additionalProperties: false,
-      $defs: { Node: { type: "object", properties: { next: { $ref: "#/$defs/Node" }, v: { type: ["integer", "null"] } } } },
+      $defs: {
+        Node: { type: "object", properties: { next: { $ref: "#/$defs/Node" }, v: { type: ["integer", "null"] } } },
+      },
       properties: {
         node: { $ref: "#/$defs/Node" },
         kind: { const: "a" },
@@ -163,14 +203,25 @@ describe("Gemini", () => {
 describe("Bedrock", () => {
   const api = "bedrock-converse-stream";
   const site = (env: Env = {}): { env: Env; nowMs: number } => ({ env, nowMs: Date.UTC(2026, 0, 2, 3, 4, 5, 678) });
-  const build = (config: StreamConfig, env: Env = { AWS_REGION: "us-east-1" }): ReturnType<typeof buildBedrockRequest> =>
-    buildBedrockRequest(config, site(env));
-  const request = async (messages: readonly Message[], more: Partial<StreamConfig> = {}, model: Partial<ModelConfig> = {}): Promise<Fields> =>
-    JSON.parse((await build(callOf({ api, ...model }, messages, { apiKey: "AKIAX:secretsecret", ...more }))).body) as Fields;
+  const build = (
+    config: StreamConfig,
+    env: Env = { AWS_REGION: "us-east-1" },
+  ): ReturnType<typeof buildBedrockRequest> => buildBedrockRequest(config, site(env));
+  const request = async (
+    messages: readonly Message[],
+    more: Partial<StreamConfig> = {},
+    model: Partial<ModelConfig> = {},
+  ): Promise<Fields> =>
+    JSON.parse(
+      (await build(callOf({ api, ...model }, messages, { apiKey: "AKIAX:secretsecret", ...more }))).body,
+    ) as Fields;
 
   test("roles alternate, results of a batch share a message, empty ones say so, empty descriptions are left out", async () => {
     const tools = [{ name: "add", description: "", parameters: { type: "object" } }];
-    const body = await request([said("Hi"), answered(["", called("a"), called("b")]), resulted("a", []), resulted("b", ["x"], true), said("Go")], { tools });
+    const body = await request(
+      [said("Hi"), answered(["", called("a"), called("b")]), resulted("a", []), resulted("b", ["x"], true), said("Go")],
+      { tools },
+    );
     expect(body["messages"]).toMatchObject([
       { role: "user", content: [{ text: "Hi" }] },
       { role: "assistant", content: [{ toolUse: { toolUseId: "a" } }, { toolUse: { toolUseId: "b" } }] },
@@ -210,20 +261,29 @@ describe("Bedrock", () => {
     expect(claude).toContain('{"reasoningText":{"text":"signed","signature":"c2ln"}}');
     expect(claude).toContain('{"redactedContent":"AQI="}');
     expect(claude).not.toMatch(/plain|ZW5j|"signature":""/);
-    const other = history.map((message) => (message.role === "assistant" ? { ...message, model: "deepseek.r1" } : message));
-    expect(JSON.stringify(await request(other, {}, { id: "deepseek.r1" }))).toContain('{"reasoningText":{"text":"plain"}}');
+    const other = history.map((message) =>
+      message.role === "assistant" ? { ...message, model: "deepseek.r1" } : message,
+    );
+    expect(JSON.stringify(await request(other, {}, { id: "deepseek.r1" }))).toContain(
+      '{"reasoningText":{"text":"plain"}}',
+    );
   });
 
   test("cache points go to models that know them only", async () => {
     const history = [said("One"), answered(["Two"]), said("Three")];
-    const points = async (id: string): Promise<number> => JSON.stringify(await request(history, { systemPrompt: "S" }, { id })).match(/cachePoint/g)?.length ?? 0;
+    const points = async (id: string): Promise<number> =>
+      JSON.stringify(await request(history, { systemPrompt: "S" }, { id })).match(/cachePoint/g)?.length ?? 0;
     expect(await points("anthropic.claude-x")).toBe(2);
     expect(await points("meta.llama")).toBe(0);
   });
 
   test("a signed request signs the bytes and the path that are sent", async () => {
-    const wire = await build(callOf({ api, id: "us.anthropic.claude-4:0" }, [said("Hi")], { apiKey: "ASIAX:secretsecret:token" }));
-    expect(wire.url).toBe("https://bedrock-runtime.us-east-1.amazonaws.com/model/us.anthropic.claude-4%3A0/converse-stream");
+    const wire = await build(
+      callOf({ api, id: "us.anthropic.claude-4:0" }, [said("Hi")], { apiKey: "ASIAX:secretsecret:token" }),
+    );
+    expect(wire.url).toBe(
+      "https://bedrock-runtime.us-east-1.amazonaws.com/model/us.anthropic.claude-4%3A0/converse-stream",
+    );
     expect(wire.headers).toMatchObject({ "x-amz-date": "20260102T030405Z", "x-amz-security-token": "token" });
     expect(wire.headers["authorization"]).toMatch(
       /^AWS4-HMAC-SHA256 Credential=ASIAX\/20260102\/us-east-1\/bedrock\/aws4_request, SignedHeaders=content-type;host;x-amz-content-sha256;x-amz-date;x-amz-security-token, Signature=[0-9a-f]{64}$/,
@@ -264,6 +324,8 @@ describe("Bedrock", () => {
     expect(own.headers["authorization"]).toBe("Bearer own");
     const bearer = await build(callOf({ api }, []), { ...RAW, AWS_BEARER_TOKEN_BEDROCK: "ABSKtoken" });
     expect(bearer.headers["authorization"]).toBe("Bearer ABSKtoken");
-    await expect(build(callOf({ api, headers: { Host: "x" } }, [], { apiKey: "AKIAX:secret" }))).rejects.toThrow('"host" is part of the signature');
+    await expect(build(callOf({ api, headers: { Host: "x" } }, [], { apiKey: "AKIAX:secret" }))).rejects.toThrow(
+      '"host" is part of the signature',
+    );
   });
 });

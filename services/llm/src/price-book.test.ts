@@ -7,8 +7,20 @@ import { costUsd, PriceBook, type PriceTable, ratesFor, readPriceTable } from ".
 import { callOf } from "./testing/index.ts";
 
 const RATES = { input: 1, output: 10, cacheRead: 0.1, cacheWrite: 2 };
-const TIERED = { ...RATES, tiers: [{ above: 100, rates: { ...RATES, input: 5 } }, { above: 200, rates: { ...RATES, input: 9 } }] };
-const usage = (input: number, output = 0, cacheRead = 0, cacheWrite = 0): Usage => ({ input, output, cacheRead, cacheWrite, totalTokens: 0 });
+const TIERED = {
+  ...RATES,
+  tiers: [
+    { above: 100, rates: { ...RATES, input: 5 } },
+    { above: 200, rates: { ...RATES, input: 9 } },
+  ],
+};
+const usage = (input: number, output = 0, cacheRead = 0, cacheWrite = 0): Usage => ({
+  input,
+  output,
+  cacheRead,
+  cacheWrite,
+  totalTokens: 0,
+});
 
 test("a cost is the sum of its four parts, and null when the price is not known", () => {
   expect(costUsd(RATES, usage(1_000_000, 100_000, 1_000_000, 500_000))).toBeCloseTo(1 + 1 + 0.1 + 1);
@@ -68,7 +80,10 @@ test("the bundled prices are dated, sourced, and every one is complete", () => {
     for (const [id, cost] of Object.entries(models)) {
       for (const rates of [cost, ...(cost.tiers ?? []).map((tier) => tier.rates)]) {
         // A cached token that costs nothing would be an entry that nobody looked up.
-        expect(Object.values({ ...rates, tiers: 1 }).every((rate) => rate > 0), `${provider} ${id}`).toBe(true);
+        expect(
+          Object.values({ ...rates, tiers: 1 }).every((rate) => rate > 0),
+          `${provider} ${id}`,
+        ).toBe(true);
         expect(rates.cacheRead, `${provider} ${id}`).toBeLessThanOrEqual(rates.input);
       }
     }
@@ -83,10 +98,13 @@ test("a hand-written table is refused with all its mistakes at once; a fetched o
     extra: 1,
     prices: { p: { m: { ...RATES, audio: 3 }, bad: { input: -1, output: 1, cacheRead: Number.NaN } } },
   };
-  expect(() => readPriceTable(value, "strict")).toThrow(/extra is not a known field.*m\.audio.*bad\.input.*bad\.cacheRead.*bad\.cacheWrite/s);
+  expect(() => readPriceTable(value, "strict")).toThrow(
+    /extra is not a known field.*m\.audio.*bad\.input.*bad\.cacheRead.*bad\.cacheWrite/s,
+  );
   const { bad: _dropped, ...good } = value.prices.p;
   const read = readPriceTable({ ...value, prices: { p: good } }, "lenient");
   expect(read.ignored).toEqual(["extra", "prices.p.m.audio"]);
   expect(read.table.prices["p"]?.["m"]).toEqual(RATES);
-  for (const broken of [null, [], { schema: 2 }]) expect(() => readPriceTable(broken, "lenient")).toThrow("price table");
+  for (const broken of [null, [], { schema: 2 }])
+    expect(() => readPriceTable(broken, "lenient")).toThrow("price table");
 });

@@ -5,7 +5,9 @@ import type { ErrorClass } from "./provider-error.ts";
 import { classOf, faultOf, OVERFLOW_PHRASES, say, statusError } from "./provider-failure.ts";
 import { callOf } from "./testing/index.ts";
 
-const config = callOf({ api: "openai-completions", provider: "acme", headers: { "x-own": "header-secret" } }, [], { apiKey: "AKIAKEY12345:secret-secret" });
+const config = callOf({ api: "openai-completions", provider: "acme", headers: { "x-own": "header-secret" } }, [], {
+  apiKey: "AKIAKEY12345:secret-secret",
+});
 
 describe("an overflow", () => {
   test.each([
@@ -24,17 +26,23 @@ describe("an overflow", () => {
     ["vLLM", "context length exceeded"],
   ])("is known in the words of %s", (_vendor, text) => {
     expect(classOf(["invalid_request_error"], text)).toBe("overflow");
-    expect(statusError(new Response("", { status: 400 }), JSON.stringify({ error: { message: text } }), { config, clock: new FakeClock() }).errorClass).toBe("overflow");
+    expect(
+      statusError(new Response("", { status: 400 }), JSON.stringify({ error: { message: text } }), {
+        config,
+        clock: new FakeClock(),
+      }).errorClass,
+    ).toBe("overflow");
   });
 
   test("is known by every phrase, in any case", () => {
     for (const phrase of OVERFLOW_PHRASES) expect(classOf([], `Error: ${phrase.toUpperCase()}!`)).toBe("overflow");
   });
 
-  test.each(["too many tokens per minute", "Rate limit: token limit exceeded for requests per day", "Throttled: too many tokens, please wait"])(
-    "is not a rate limit that sounds like one: %s",
-    (text) => expect(classOf([], text)).toBe("rateLimit"),
-  );
+  test.each([
+    "too many tokens per minute",
+    "Rate limit: token limit exceeded for requests per day",
+    "Throttled: too many tokens, please wait",
+  ])("is not a rate limit that sounds like one: %s", (text) => expect(classOf([], text)).toBe("rateLimit"));
 });
 
 test.each<[unknown, ErrorClass]>([
@@ -64,7 +72,10 @@ test.each([undefined, null, "", {}, [], 7])("%j is no error", (value) => {
 });
 
 test("messages name the provider, are one short line and hold no secret", () => {
-  const text = say(config, `bad\n key  AKIAKEY12345:secret-secret or secret-secret or header-secret ${"x".repeat(1000)}`);
+  const text = say(
+    config,
+    `bad\n key  AKIAKEY12345:secret-secret or secret-secret or header-secret ${"x".repeat(1000)}`,
+  );
   expect(text).toMatch(/^acme: bad key \*\*\* or \*\*\* or \*\*\* x+…$/);
   expect(text.length).toBe(500);
 });

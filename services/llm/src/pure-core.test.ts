@@ -53,11 +53,24 @@ test("the core is bundled for a browser without any Node module and answers with
   expect(code).not.toMatch(/node:|require\(/);
   expect(code.length).toBeLessThan(200_000);
   const context = createContext({
-    AbortController, AbortSignal, TextDecoder, TextEncoder, ReadableStream, Response, Headers, Request, URL, URLSearchParams,
-    crypto: globalThis.crypto, atob, btoa,
+    AbortController,
+    AbortSignal,
+    TextDecoder,
+    TextEncoder,
+    ReadableStream,
+    Response,
+    Headers,
+    Request,
+    URL,
+    URLSearchParams,
+    crypto: globalThis.crypto,
+    atob,
+    btoa,
   });
   new Script(code).runInContext(context);
-  expect(new Script("typeof process + typeof Buffer + typeof require + typeof setTimeout").runInContext(context)).toBe("undefined".repeat(4));
+  expect(new Script("typeof process + typeof Buffer + typeof require + typeof setTimeout").runInContext(context)).toBe(
+    "undefined".repeat(4),
+  );
   const run = new Script("run").runInContext(context) as (...given: readonly string[]) => Promise<string>;
   const chat = 'data: {"choices":[{"index":0,"delta":{"content":"Hello"},"finish_reason":"stop"}]}\n\n';
   expect(JSON.parse(await run("openai-completions", chat, "http://localhost/v1", ""))).toMatchObject({
@@ -65,7 +78,9 @@ test("the core is bundled for a browser without any Node module and answers with
     content: [{ type: "text", text: "Hello" }],
   });
   // Signs with Web Crypto on the way to its failure.
-  expect(JSON.parse(await run("bedrock-converse-stream", "", "https://bedrock-runtime.us-east-1.amazonaws.com", "A:B"))).toMatchObject({
+  expect(
+    JSON.parse(await run("bedrock-converse-stream", "", "https://bedrock-runtime.us-east-1.amazonaws.com", "A:B")),
+  ).toMatchObject({
     stopReason: "error",
     errorClass: "network",
   });

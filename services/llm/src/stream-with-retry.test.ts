@@ -31,19 +31,34 @@ function call(answers: readonly Answer[], more: Partial<StreamConfig> = {}, rand
     requests += 1;
     return (answers[requests - 1] ?? answers.at(-1)!)(clock);
   };
-  const config = callOf({ api: "openai-completions", baseUrl: "http://x" }, [said("Hi")], { apiKey: "sk-12345678", ...more });
+  const config = callOf({ api: "openai-completions", baseUrl: "http://x" }, [said("Hi")], {
+    apiKey: "sk-12345678",
+    ...more,
+  });
   const provider = createProviders({ clock, fetch: send }).resolve("openai-completions");
-  const message = streamWithRetry({ provider, config, sink: (event) => events.push(event), signal: abort.signal }, { clock, random: () => random });
+  const message = streamWithRetry(
+    { provider, config, sink: (event) => events.push(event), signal: abort.signal },
+    { clock, random: () => random },
+  );
   return { clock, events, requests: () => requests, abort, message };
 }
 
-const whole = (text: string): Answer => () => new Response(text);
-const status = (code: number, headers: Record<string, string> = {}): Answer => () => new Response("x", { status: code, headers });
+const whole =
+  (text: string): Answer =>
+  () =>
+    new Response(text);
+const status =
+  (code: number, headers: Record<string, string> = {}): Answer =>
+  () =>
+    new Response("x", { status: code, headers });
 const never: Answer = () => new Promise<Response>(() => undefined);
 
 /** A body that sends `parts` and then nothing, and never ends; it ignores cancellation. */
 function silent(...parts: readonly string[]): Answer {
-  return () => new Response(new ReadableStream({ start: (controller) => parts.forEach((part) => controller.enqueue(encoder.encode(part))) }));
+  return () =>
+    new Response(
+      new ReadableStream({ start: (controller) => parts.forEach((part) => controller.enqueue(encoder.encode(part))) }),
+    );
 }
 
 /** Lets time pass in steps, and what streams do in between. */
@@ -68,24 +83,45 @@ describe("retries", () => {
   test("each failed attempt is closed before a retry event announces the next; deltas are never mixed", async () => {
     const made = call([whole(HELLO), whole(HELLO + STOP)]);
     expect(await settle(made)).toMatchObject({ stopReason: "stop", content: [{ text: "Hello" }] });
-    expect(made.events.map((event) => event.type)).toEqual(["start", "textDelta", "error", "retry", "start", "textDelta", "done"]);
+    expect(made.events.map((event) => event.type)).toEqual([
+      "start",
+      "textDelta",
+      "error",
+      "retry",
+      "start",
+      "textDelta",
+      "done",
+    ]);
     expect(made.events[3]).toMatchObject({ attempt: 1, maxAttempts: 4, delayMs: 1000, errorClass: "network" });
   });
 
   test("three repeats, then the failure is the message, with what was said", async () => {
     const made = call([whole(HELLO)]);
-    expect(await settle(made)).toMatchObject({ stopReason: "error", errorClass: "network", content: [{ text: "Hello" }] });
+    expect(await settle(made)).toMatchObject({
+      stopReason: "error",
+      errorClass: "network",
+      content: [{ text: "Hello" }],
+    });
     expect(made.requests()).toBe(4);
   });
 
-  test.each<[number, number]>([[400, 1], [401, 1], [404, 1], [408, 2], [409, 2], [429, 2], [500, 2], [502, 2], [503, 2], [504, 2], [529, 2]])(
-    "status %i is asked %i times",
-    async (code, requests) => {
-      const made = call([status(code), whole(HELLO + STOP)]);
-      await settle(made);
-      expect(made.requests()).toBe(requests);
-    },
-  );
+  test.each<[number, number]>([
+    [400, 1],
+    [401, 1],
+    [404, 1],
+    [408, 2],
+    [409, 2],
+    [429, 2],
+    [500, 2],
+    [502, 2],
+    [503, 2],
+    [504, 2],
+    [529, 2],
+  ])("status %i is asked %i times", async (code, requests) => {
+    const made = call([status(code), whole(HELLO + STOP)]);
+    await settle(made);
+    expect(made.requests()).toBe(requests);
+  });
 
   test("no repeats when they are off", async () => {
     const made = call([status(500)], { retry: { maxRetries: 0 } });
@@ -115,10 +151,16 @@ describe("retries", () => {
 describe("delays", () => {
   const retry: RetryConfig = DEFAULT_RETRY;
   const failed = (retryAfterMs?: number): ProviderError =>
-    new ProviderError({ errorClass: "rateLimit", message: "x", ...(retryAfterMs === undefined ? {} : { retryAfterMs }) });
+    new ProviderError({
+      errorClass: "rateLimit",
+      message: "x",
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    });
 
   test("grow by the factor up to the largest, with a fifth of jitter either way", () => {
-    expect([1, 2, 3, 6, 10].map((attempt) => delayOf(failed(), attempt, retry, () => 0.5))).toEqual([1000, 2000, 4000, 30_000, 30_000]);
+    expect([1, 2, 3, 6, 10].map((attempt) => delayOf(failed(), attempt, retry, () => 0.5))).toEqual([
+      1000, 2000, 4000, 30_000, 30_000,
+    ]);
     expect(delayOf(failed(), 1, retry, () => 0)).toBe(800);
     expect(delayOf(failed(), 1, retry, () => 1)).toBe(1200);
   });
@@ -139,7 +181,14 @@ describe("delays", () => {
 });
 
 describe("time-outs", () => {
-  const LIMITS: Timeouts = { firstByteMs: 1000, idleMs: 2000, progressMs: 5000, attemptMs: 20_000, totalMs: 60_000, drainMs: 300 };
+  const LIMITS: Timeouts = {
+    firstByteMs: 1000,
+    idleMs: 2000,
+    progressMs: 5000,
+    attemptMs: 20_000,
+    totalMs: 60_000,
+    drainMs: 300,
+  };
   const once = { retry: { maxRetries: 0 }, timeouts: LIMITS };
 
   test.each<[string, Answer, number, string]>([
@@ -151,17 +200,27 @@ describe("time-outs", () => {
     await pass(made.clock, ms - 1);
     expect(made.events.some((event) => event.type === "error")).toBe(false);
     await pass(made.clock, 1);
-    expect(await made.message).toMatchObject({ stopReason: "error", errorClass: "timeout", errorMessage: expect.stringContaining(text) });
+    expect(await made.message).toMatchObject({
+      stopReason: "error",
+      errorClass: "timeout",
+      errorMessage: expect.stringContaining(text),
+    });
   });
 
   test("keep-alives alone do not count as an answer", async () => {
     const made = call([dripping(": ping\n\n")], once);
-    expect(await settle(made, 6000)).toMatchObject({ errorClass: "timeout", errorMessage: expect.stringContaining("kept the connection alive") });
+    expect(await settle(made, 6000)).toMatchObject({
+      errorClass: "timeout",
+      errorMessage: expect.stringContaining("kept the connection alive"),
+    });
   });
 
   test("an answer without end is bounded by the time of an attempt", async () => {
     const made = call([dripping(HELLO)], once);
-    expect(await settle(made, 21_000)).toMatchObject({ errorClass: "timeout", errorMessage: expect.stringContaining("took longer than 20 s") });
+    expect(await settle(made, 21_000)).toMatchObject({
+      errorClass: "timeout",
+      errorMessage: expect.stringContaining("took longer than 20 s"),
+    });
   });
 
   test("a complete answer is given although its connection stays open", async () => {
@@ -207,9 +266,14 @@ describe("aborts", () => {
 
   test("a signal that is aborted already sends nothing", async () => {
     const clock = new FakeClock();
-    const provider = createProviders({ clock, fetch: () => Promise.reject(new Error("must not be called")) }).resolve("openai-completions");
+    const provider = createProviders({ clock, fetch: () => Promise.reject(new Error("must not be called")) }).resolve(
+      "openai-completions",
+    );
     const config = callOf({ api: "openai-completions", baseUrl: "http://x" }, [said("Hi")]);
-    const message = await streamWithRetry({ provider, config, sink: () => undefined, signal: AbortSignal.abort() }, { clock, random: () => 0 });
+    const message = await streamWithRetry(
+      { provider, config, sink: () => undefined, signal: AbortSignal.abort() },
+      { clock, random: () => 0 },
+    );
     expect(message).toMatchObject({ stopReason: "aborted" });
   });
 });

@@ -11,14 +11,26 @@ import { answered, called, callOf, resulted, said } from "./testing/index.ts";
 import { MISSING_RESULT, soundTranscript } from "./transcript.ts";
 
 test("a sound history is left as it is", () => {
-  const history = [said("Hi"), answered([called("a"), called("b")]), resulted("a", ["1"]), resulted("b", ["2"]), answered(["Done"])];
+  const history = [
+    said("Hi"),
+    answered([called("a"), called("b")]),
+    resulted("a", ["1"]),
+    resulted("b", ["2"]),
+    answered(["Done"]),
+  ];
   const sound = soundTranscript(history);
   expect(sound).toEqual(history);
   expect(sound.every((message, index) => message === history[index])).toBe(true);
 });
 
 test("results are put behind their calls in the order of the calls, before what the user said meanwhile", () => {
-  const [user, calls, one, two, late] = [said("Hi"), answered([called("a"), called("b")]), resulted("a", ["1"]), resulted("b", ["2"]), said("wait")];
+  const [user, calls, one, two, late] = [
+    said("Hi"),
+    answered([called("a"), called("b")]),
+    resulted("a", ["1"]),
+    resulted("b", ["2"]),
+    said("wait"),
+  ];
   expect(soundTranscript([user, calls, two, late, one])).toEqual([user, calls, one, two, late]);
 });
 
@@ -37,7 +49,9 @@ test("an id that comes again is renamed together with its result", () => {
 
 const anyMessage: fc.Arbitrary<Message> = fc.oneof(
   fc.constantFrom("hello", "", "go on").map((text) => said(text)),
-  fc.array(fc.constantFrom("a", "b", "c", "d"), { maxLength: 3 }).map((ids) => answered(["text", ...ids.map((id) => called(id))])),
+  fc
+    .array(fc.constantFrom("a", "b", "c", "d"), { maxLength: 3 })
+    .map((ids) => answered(["text", ...ids.map((id) => called(id))])),
   fc.constantFrom("a", "b", "c", "d").map((id) => resulted(id, ["r"])),
   fc.constant(answered([])),
 );
@@ -70,7 +84,12 @@ const BUILD: Readonly<Record<string, (messages: readonly Message[]) => Promise<s
   "openai-responses": async (messages) => buildResponsesRequest(config("openai-responses", messages)).body,
   "google-generative-ai": async (messages) => buildGeminiRequest(config("google-generative-ai", messages)).body,
   "bedrock-converse-stream": async (messages) =>
-    (await buildBedrockRequest({ ...config("bedrock-converse-stream", messages), apiKey: "AKIAX:secretsecret" }, { env: { AWS_REGION: "us-east-1" }, nowMs: 1e12 })).body,
+    (
+      await buildBedrockRequest(
+        { ...config("bedrock-converse-stream", messages), apiKey: "AKIAX:secretsecret" },
+        { env: { AWS_REGION: "us-east-1" }, nowMs: 1e12 },
+      )
+    ).body,
 };
 
 function config(api: ApiProtocol, messages: readonly Message[]): ReturnType<typeof callOf> {
@@ -84,7 +103,10 @@ test.each(Object.keys(BUILD))("over 200 turns the bytes of a request to %s only 
   for (let turn = 0; turn < 200; turn += 1) {
     const body = await build(history);
     // What all requests share ends where the list of messages does.
-    const messages = /"(?:messages|contents|input)":(\[.*?\])(?:,"(?:stream|system|inferenceConfig|instructions|toolConfig|systemInstruction)"|\}$)/s.exec(body)?.[1] ?? "";
+    const messages =
+      /"(?:messages|contents|input)":(\[.*?\])(?:,"(?:stream|system|inferenceConfig|instructions|toolConfig|systemInstruction)"|\}$)/s.exec(
+        body,
+      )?.[1] ?? "";
     expect(messages.length).toBeGreaterThan(2);
     expect(messages.startsWith(before)).toBe(true);
     before = messages.slice(0, -1);

@@ -4,7 +4,16 @@ import { describe, expect, test } from "vitest";
 import { createProviders } from "./providers.ts";
 import type { StreamEvent } from "./provider.ts";
 import { streamWithRetry } from "./stream-with-retry.ts";
-import { type WireCase, type WireCut, WIRE_PROTOCOLS, wireCases, wireModel, type WireOutcome, problemsOf, wireServer } from "./testing/index.ts";
+import {
+  type WireCase,
+  type WireCut,
+  WIRE_PROTOCOLS,
+  wireCases,
+  wireModel,
+  type WireOutcome,
+  problemsOf,
+  wireServer,
+} from "./testing/index.ts";
 
 const CUTS: readonly WireCut[] = ["whole", "bytes", "pieces", "crlf"];
 

@@ -1,0 +1,149 @@
+/**
+ * Any provider behind the plain chat port: for callers that make one call without tools of their own.
+ *
+ * H1  A failed attempt is repeated only while nothing was said: a reader of plain events cannot take words back.
+ * H2  A reader that stops reading ends the call.
+ */
+
+import { type Clock, isObject, type Json, type JsonObject } from "@mesh/kernel";
+
+import type { ChatEvent, ChatMessage, ChatRequest, Connector, StreamChat } from "./chat.ts";
+import { connectorModel } from "./connector-model.ts";
+import type { AssistantMessage, Message, StopReason } from "./message.ts";
+import { NO_USAGE } from "./message.ts";
+import type { ProviderRegistry, StreamConfig, StreamEvent } from "./provider.ts";
+import { ProviderError } from "./provider-error.ts";
+import { DEFAULT_RETRY, delayOf } from "./stream-with-retry.ts";
+
+/** What {@link createProviderChat} needs from outside. */
+export interface ProviderChatDeps {
+  readonly clock: Clock;
+  readonly providers: ProviderRegistry;
+  /** Randomness in [0, 1), for the jitter of retries. */
+  readonly random: () => number;
+}
+
+const REASONS: Readonly<Record<StopReason, string>> = {
+  stop: "stop",
+  length: "length",
+  toolUse: "tool_calls",
+  refusal: "content_filter",
+  error: "stop",
+  aborted: "stop",
+};
+
+/** Makes a chat protocol that serves every connector type that has a provider. */
+export function createProviderChat(deps: ProviderChatDeps): StreamChat {
+  return async function* chat(connector, request, signal) {
+    const config = configOf(connector, request);
+    for (let attempt = 1; ; attempt += 1) {
+      let saidSomething = false;
+      try {
+        for await (const event of oneAttempt(deps, config, signal)) {
+          saidSomething = true;
+          yield event;
+        }
+        return;
+      } catch (error) {
+        const isRetried = error instanceof ProviderError && error.retryable && !saidSomething;
+        if (!isRetried || attempt > DEFAULT_RETRY.maxRetries || signal.aborted) throw error;
+        await deps.clock.sleep(delayOf(error, attempt, DEFAULT_RETRY, deps.random), signal);
+      }
+    }
+  };
+}
+
+async function* oneAttempt(
+  deps: ProviderChatDeps,
+  config: StreamConfig,
+  signal: AbortSignal,
+): AsyncGenerator<ChatEvent> {
+  const reader = new AbortController();
+  const queue: ChatEvent[] = [];
+  let wake: () => void = () => undefined;
+  let ended = false;
+  const sink = (event: StreamEvent): void => {
+    const said = chatEvent(event);
+    if (said !== undefined) queue.push(said);
+    wake();
+  };
+  const finished = deps.providers
+    .stream(config, sink, AbortSignal.any([signal, reader.signal]))
+    .then((message) => void queue.push(finishOf(message)))
+    .finally(() => {
+      ended = true;
+      wake();
+    });
+  // Waited for below; without this a failure while a reader is busy would count as unhandled.
+  finished.catch(() => undefined);
+  try {
+    for (;;) {
+      const next = queue.shift();
+      if (next !== undefined) yield next;
+      else if (ended) break;
+      else await new Promise<void>((resolve) => (wake = resolve));
+    }
+    await finished;
+  } finally {
+    reader.abort();
+  }
+}
+
+function chatEvent(event: StreamEvent): ChatEvent | undefined {
+  switch (event.type) {
+    case "textDelta":
+      return { kind: "text", text: event.delta };
+    case "thinkingDelta":
+      return { kind: "thinking", text: event.delta };
+    case "toolCallDelta":
+      return {
+        kind: "tool_call",
+        index: event.contentIndex,
+        ...(event.id === "" ? {} : { id: event.id }),
+        ...(event.name === "" ? {} : { name: event.name }),
+        arguments: event.delta,
+      };
+    default:
+      return undefined;
+  }
+}
+
+function finishOf(message: AssistantMessage): ChatEvent {
+  const { input, output, cacheRead, cacheWrite } = message.usage;
+  const prompt = input + cacheRead + cacheWrite;
+  return {
+    kind: "finish",
+    reason: REASONS[message.stopReason],
+    ...(prompt + output === 0
+      ? {}
+      : { usage: { prompt_tokens: prompt, completion_tokens: output, total_tokens: prompt + output } }),
+  };
+}
+
+function configOf(connector: Connector, request: ChatRequest): StreamConfig {
+  // The caller's settings win over the connector's; both are read by the same rules.
+  const { model, defaults } = connectorModel({ ...connector, options: merged(connector.options, request.options) });
+  const system = request.messages.filter((message) => message.role === "system");
+  return {
+    ...defaults,
+    model,
+    systemPrompt: system.map((message) => message.content).join("\n\n"),
+    messages: request.messages
+      .filter((message) => message.role !== "system")
+      .map((message) => messageOf(message, model.id)),
+    ...(request.tools === undefined ? {} : { tools: request.tools }),
+  };
+}
+
+function merged(base: JsonObject, over: JsonObject): JsonObject {
+  const given = Object.entries(over).filter(([, value]) => value !== null);
+  const [mine, theirs] = [base["extra_body"], over["extra_body"]];
+  const extra: Json = { ...(isObject(mine) ? mine : {}), ...(isObject(theirs) ? theirs : {}) };
+  return { ...base, ...Object.fromEntries(given), extra_body: extra };
+}
+
+function messageOf(message: ChatMessage, model: string): Message {
+  const content = [{ type: "text", text: message.content }] as const;
+  if (message.role !== "assistant") return { role: "user", content, timestamp: 0 };
+  return { role: "assistant", content, stopReason: "stop", model, provider: "", usage: NO_USAGE, timestamp: 0 };
+}
