@@ -39,14 +39,16 @@ function importsOf(path: string): string[] {
   return [...statements, ...calls].map((match) => match[1] ?? "");
 }
 
-function dependenciesOf(pkg: string): Set<string> {
+function dependenciesOf(pkg: string, isTest: boolean): Set<string> {
   const manifest = JSON.parse(readFileSync(join(ROOT, pkg, "package.json"), "utf8")) as {
     dependencies?: Record<string, string>;
+    devDependencies?: Record<string, string>;
   };
   const root = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as {
     devDependencies?: Record<string, string>;
   };
-  return new Set([...Object.keys(manifest.dependencies ?? {}), ...Object.keys(root.devDependencies ?? {})]);
+  const own = { ...manifest.dependencies, ...(isTest ? manifest.devDependencies : {}) };
+  return new Set([...Object.keys(own), ...Object.keys(root.devDependencies ?? {})]);
 }
 
 function packageOf(specifier: string): string {
@@ -55,10 +57,10 @@ function packageOf(specifier: string): string {
 }
 
 function violations(pkg: string): string[] {
-  const declared = dependenciesOf(pkg);
   const found: string[] = [];
   for (const file of sources(join(ROOT, pkg, "src"))) {
     const isTest = /\.(test|bench)\.ts$/.test(file) || file.includes("/testing/");
+    const declared = dependenciesOf(pkg, isTest);
     for (const specifier of importsOf(file)) {
       const where = `${relative(ROOT, file)} imports ${specifier}`;
       if (specifier.startsWith(".")) {

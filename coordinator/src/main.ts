@@ -1,8 +1,6 @@
 /** The coordinator process. Ends with 0 after a clean stop, 1 with one line that says what to set. */
 
-import { realpathSync } from "node:fs";
-
-import { errorText, RunGroup } from "@mesh/kernel";
+import { errorText, RunGroup, isEntry } from "@mesh/kernel";
 import { createLogger } from "@mesh/observability";
 
 import { readConfig } from "./config.ts";
@@ -44,15 +42,7 @@ async function main(): Promise<number> {
   }
 }
 
-function isEntry(): boolean {
-  try {
-    return process.argv[1] !== undefined && realpathSync(process.argv[1]) === import.meta.filename;
-  } catch {
-    return false;
-  }
-}
-
-if (isEntry()) {
+if (isEntry(import.meta.filename)) {
   try {
     process.exitCode = await main();
   } catch (error) {

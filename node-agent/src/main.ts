@@ -3,9 +3,7 @@
 // First, so that the heap is small before anything fills it.
 import "./small-heap.ts";
 
-import { realpathSync } from "node:fs";
-
-import { errorText } from "@mesh/kernel";
+import { errorText, isEntry } from "@mesh/kernel";
 import { createLogger } from "@mesh/observability";
 
 import { type AgentExit, type NodeAgentOptions, runAgent } from "./agent.ts";
@@ -82,15 +80,7 @@ function onceSignalled(): AbortSignal {
   return stop.signal;
 }
 
-function isEntry(): boolean {
-  try {
-    return process.argv[1] !== undefined && realpathSync(process.argv[1]) === import.meta.filename;
-  } catch {
-    return false;
-  }
-}
-
-if (isEntry()) {
+if (isEntry(import.meta.filename)) {
   try {
     process.exitCode = await main();
   } catch (error) {

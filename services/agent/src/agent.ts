@@ -7,13 +7,12 @@
  */
 
 import { type JsonObject, MeshError } from "@mesh/kernel";
-import { envKey, type ModelConfig, type ProviderRegistry, type StreamProvider } from "@mesh/llm";
+import { costUsd, envKey, type ModelConfig, type ProviderRegistry, type StreamProvider } from "@mesh/llm";
 
 import type { AgentEvent, EventSink, WaitingCall } from "./event.ts";
 import { EventStream } from "./event-stream.ts";
 import type { LoopConfig } from "./loop-config.ts";
 import { type AgentMessage, loadHistory, saveHistory, userMessage } from "./message.ts";
-import { costUsd } from "./price.ts";
 import { MessageQueue, type QueueMode } from "./queue.ts";
 import { continueRun, resumeRun, type RunIo, type RunResult, startRun } from "./run.ts";
 import { type CallAnswer, type RunState, waitingCalls } from "./run-state.ts";
@@ -23,7 +22,10 @@ import { addStats, NO_STATS, type RunStats, totalSpend } from "./stats.ts";
 import { structuredOutput, StructuredOutputError } from "./structured.ts";
 
 /** What an agent is; everything of a loop but what the wrapper owns itself. */
-export interface AgentOptions extends Omit<LoopConfig, "pollSteering" | "pollFollowUps" | "ancestry" | "runId"> {
+export interface AgentOptions extends Omit<
+  LoopConfig,
+  "pollSteering" | "pollFollowUps" | "requeue" | "ancestry" | "runId"
+> {
   /** An earlier conversation to go on with. */
   readonly messages?: readonly AgentMessage[];
   readonly steeringMode?: QueueMode;
@@ -342,6 +344,7 @@ export class Agent implements AsyncDisposable {
       ...(sharedState === undefined ? {} : { outputStash: sharedState }),
       pollSteering: () => this.steering.poll(),
       pollFollowUps: () => this.followUps.poll(),
+      requeue: (messages) => this.steering.putBack(messages),
     };
   }
 

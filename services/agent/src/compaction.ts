@@ -30,9 +30,11 @@ export interface ContextConfig {
 
 /** The config for a model of this size: four fifths of its window. */
 export function contextFor(contextWindow: number): ContextConfig {
+  const maxTokens = Math.floor(contextWindow * 0.8);
   return {
-    maxTokens: Math.floor(contextWindow * 0.8),
-    reserveTokens: 4000,
+    maxTokens,
+    // A small window must not be all reserve.
+    reserveTokens: Math.min(4000, Math.floor(maxTokens / 4)),
     keepRecent: 10,
     keepFirst: 2,
     toolOutputLines: 50,

@@ -6,7 +6,7 @@
  */
 
 import type { Clock } from "@mesh/kernel";
-import { type AssistantMessage, NO_USAGE, type ToolResultMessage, type UserMessage } from "@mesh/llm";
+import { type AssistantMessage, costUsd, NO_USAGE, type ToolResultMessage, type UserMessage } from "@mesh/llm";
 
 import type { CompactionReport, EventSink, AgentEvent } from "./event.ts";
 import { ROOT_ANCESTRY } from "./delegation.ts";
@@ -15,7 +15,6 @@ import { type Log, silentLog } from "./log.ts";
 import type { Checkpoint, LoopConfig } from "./loop-config.ts";
 import { LoopDetector } from "./loop-detector.ts";
 import { type AgentMessage, userMessage } from "./message.ts";
-import { costUsd } from "./price.ts";
 import { NO_COUNTERS, type PendingCall, type RunCounters, type RunState } from "./run-state.ts";
 import { addSpend, NO_STATS, type RunStats } from "./stats.ts";
 import { type Span, startSpan } from "./telemetry.ts";

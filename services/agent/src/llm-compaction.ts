@@ -8,7 +8,7 @@
  */
 
 import { errorText } from "@mesh/kernel";
-import { type AssistantMessage, type Content, type ModelConfig, textOf, type Usage } from "@mesh/llm";
+import { type AssistantMessage, type Content, costUsd, type ModelConfig, textOf, type Usage } from "@mesh/llm";
 
 import { compactHistory, type ContextConfig, contextBudget, headEnd, turnStart } from "./compaction.ts";
 import type { CompactionStrategy } from "./compaction-strategy.ts";
@@ -18,8 +18,7 @@ import { fingerprint } from "./loop-detector.ts";
 import { BRIEFING_PREFIX } from "./marker.ts";
 import { type AgentMessage, userMessage } from "./message.ts";
 import { type ModelTarget, callModel } from "./model-call.ts";
-import { costUsd } from "./price.ts";
-import { addCompaction, type CompactionSpend } from "./stats.ts";
+import { addCompaction, type CompactionSpend, countedTokens } from "./stats.ts";
 import { historyTokens, messageTokens } from "./token.ts";
 import { byteLength, sliceBytes } from "./truncate.ts";
 
@@ -201,7 +200,10 @@ export class LlmCompaction implements CompactionStrategy {
   #accept(answer: AssistantMessage, model: ModelConfig): Pick<Ready, "text" | "usage" | "costUsd"> | undefined {
     const cost = costUsd(model.cost, answer.usage);
     const spend = { usage: { ...answer.usage, totalTokens: 0 }, costUsd: cost, requests: 1 };
-    this.#spend = this.#spend === undefined ? spend : addCompaction(this.#spend, spend);
+    // A request that failed before it was answered was not billed.
+    if (countedTokens(answer.usage) > 0 || answer.stopReason === "stop") {
+      this.#spend = this.#spend === undefined ? spend : addCompaction(this.#spend, spend);
+    }
     const text = textOf(answer.content).trim();
     if (answer.stopReason !== "stop" || text === "") {
       this.#log("warn", "briefing rejected", { stopReason: answer.stopReason, chars: text.length });

@@ -114,6 +114,8 @@ export interface LoopConfig extends ModelSettings, ToolSettings, LifecycleHooks 
   readonly pollSteering?: () => readonly AgentMessage[];
   /** Gives the messages to go on with when the run would end. */
   readonly pollFollowUps?: () => readonly AgentMessage[];
+  /** Takes back what was polled and could not be said before the run failed. */
+  readonly requeue?: (messages: readonly AgentMessage[]) => void;
   readonly telemetry?: Telemetry;
   readonly log?: Log;
 }

@@ -3,8 +3,9 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import type { AgentEvent } from "./event.ts";
+import type { LoopConfig } from "./loop-config.ts";
 import { messageText, userMessage } from "./message.ts";
-import { continueRun, resumeRun, type RunIo, type RunResult, startRun } from "./run.ts";
+import { resumeRun, type RunIo, type RunResult, startRun } from "./run.ts";
 import { type RunState, readRunState } from "./run-state.ts";
 import { ScriptedProvider, type ScriptedStep, scriptedModel, scriptedTool } from "./testing/index.ts";
 import { transcript } from "./testing/transcript-arbitrary.ts";
@@ -75,7 +76,7 @@ interface Scenario {
   readonly onState?: (state: RunState) => void;
 }
 
-function configOf(scenario: Scenario, provider: ScriptedProvider): Parameters<typeof continueRun>[0] {
+function configOf(scenario: Scenario, provider: ScriptedProvider): LoopConfig {
   return {
     model: scriptedModel(),
     provider,

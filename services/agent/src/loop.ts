@@ -27,6 +27,7 @@ import {
 import { type AgentMessage, userMessage } from "./message.ts";
 import { respond } from "./model-turn.ts";
 import type { CallAnswer } from "./run-state.ts";
+import { takeFollowUps, takeSteering } from "./steering.ts";
 import { abandonPending, queueCalls, runPending } from "./tool-phase.ts";
 
 type Step = { readonly kind: "next"; readonly hadCalls: boolean } | { readonly kind: "end"; readonly end: RunEnd };
@@ -195,8 +196,7 @@ async function beforeEnd(run: LiveRun): Promise<RunEnd | undefined> {
   const failure = boundaryFailure(run);
   if (failure !== undefined) return failRun(run, failure);
   if (run.signal.aborted) return { kind: "cancelled" };
-  run.inbox.push(...(await screened(run, run.config.pollFollowUps?.() ?? [])));
-  if (run.inbox.length > 0) return undefined;
+  if (await takeFollowUps(run)) return undefined;
   const last = run.history.findLast((message) => message.role !== "extension");
   if (last?.role !== "assistant" || last.stopReason !== "stop") return { kind: "completed" };
   const verdict = await run.chain.onStop({ turn: run.turn, messages: run.history });
@@ -210,25 +210,6 @@ async function beforeEnd(run: LiveRun): Promise<RunEnd | undefined> {
   run.counters = { ...run.counters, stopContinues: stopContinues + 1 };
   run.inbox.push(userMessage(verdict.text, run.clock.now()));
   return undefined;
-}
-
-async function takeSteering(run: LiveRun): Promise<void> {
-  if (run.signal.aborted) return;
-  run.inbox.push(...(await screened(run, run.config.pollSteering?.() ?? [])));
-}
-
-/** Queued messages pass the input filters only where the run asks for it. */
-async function screened(run: LiveRun, messages: readonly AgentMessage[]): Promise<readonly AgentMessage[]> {
-  const { filterQueued = false, inputFilters = [] } = run.config;
-  if (!filterQueued || inputFilters.length === 0) return messages;
-  const passed: AgentMessage[] = [];
-  for (const message of messages) {
-    const outcome = await raced(() => runFilters(inputFilters, promptText([message]), run.signal), run.signal);
-    if (outcome.kind !== "value" || outcome.value.kind === "reject") {
-      run.log("warn", "queued message rejected", { runId: run.id });
-    } else passed.push(...withWarnings([message], outcome.value.warnings));
-  }
-  return passed;
 }
 
 /** A failure recorded since the last boundary: of a required extension, or of saving the run. */

@@ -7,7 +7,14 @@
  */
 
 import { errorText } from "@mesh/kernel";
-import { type AssistantMessage, type Message, type StreamConfig, textContent, type ToolDefinition } from "@mesh/llm";
+import {
+  type AssistantMessage,
+  costUsd,
+  type Message,
+  type StreamConfig,
+  textContent,
+  type ToolDefinition,
+} from "@mesh/llm";
 
 import { AttemptView, withoutCalls } from "./attempt-view.ts";
 import { raced, type Raced } from "./cancel.ts";
@@ -17,7 +24,6 @@ import type { ExtensionFailure } from "./extension-chain.ts";
 import type { LiveRun } from "./live-run.ts";
 import { modelMessages } from "./message.ts";
 import { callModel } from "./model-call.ts";
-import { costUsd } from "./price.ts";
 import { addCompaction } from "./stats.ts";
 import { startSpan } from "./telemetry.ts";
 import { historyTokens } from "./token.ts";
@@ -53,8 +59,6 @@ function contextConfig(run: LiveRun): ContextConfig | undefined {
 
 function fit(run: LiveRun, config: ContextConfig): void {
   const strategy = run.config.compaction ?? tieredCompaction;
-  const tokensBefore = historyTokens(run.history);
-  const messagesBefore = run.history.length;
   let fitted: readonly LiveRun["history"][number][];
   let method = "tiered";
   let summary: ReturnType<NonNullable<typeof strategy.takeSummary>>;
@@ -68,6 +72,9 @@ function fit(run: LiveRun, config: ContextConfig): void {
     run.log("error", "compaction failed", { err: errorText(thrown) });
     fitted = compactHistory(run.history, config);
   }
+  if (fitted === run.history) return;
+  const messagesBefore = run.history.length;
+  const tokensBefore = historyTokens(run.history);
   const tokensAfter = historyTokens(fitted);
   if (fitted.length === 0 && messagesBefore > 0) return;
   if (fitted.length === messagesBefore && tokensAfter === tokensBefore) return;

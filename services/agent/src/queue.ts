@@ -27,6 +27,11 @@ export class MessageQueue {
     return true;
   }
 
+  /** Puts back what was taken, ahead of everything else. */
+  putBack(messages: readonly AgentMessage[]): void {
+    this.#messages.unshift(...messages);
+  }
+
   /** What waits, oldest first; a copy. */
   snapshot(): readonly AgentMessage[] {
     return [...this.#messages];

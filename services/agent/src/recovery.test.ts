@@ -9,10 +9,10 @@ import { type AgentMessage, messageText, userMessage } from "./message.ts";
 import {
   bench,
   ScriptedProvider,
-  type ScriptedStep,
   scriptedModel,
   scriptedTool,
   transcriptFaults,
+  type ScriptedStep,
 } from "./testing/index.ts";
 import { historyTokens } from "./token.ts";
 import { checkTranscript } from "./transcript.ts";
@@ -107,7 +107,7 @@ describe("briefings", () => {
 
   function strategyOf(
     change: Partial<LlmCompactionOptions>,
-    ...steps: readonly ScriptedStep[]
+    ...steps: readonly (ScriptedStep | (() => ScriptedStep))[]
   ): { strategy: LlmCompaction; provider: ScriptedProvider; lines: string[] } {
     const provider = new ScriptedProvider(...steps);
     const lines: string[] = [];
@@ -234,11 +234,7 @@ describe("briefings", () => {
   });
 
   test("in a run are told as a compaction with their cost, in a bucket of their own", async () => {
-    const { strategy } = strategyOf(
-      {},
-      { text: "Short.", usage: { input: 2 } },
-      { text: "Short.", usage: { input: 2 } },
-    );
+    const { strategy } = strategyOf({}, () => ({ text: "Short.", usage: { input: 2 } }));
     let turn = 0;
     const provider = new ScriptedProvider(() => {
       turn += 1;

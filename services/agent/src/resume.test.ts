@@ -135,7 +135,7 @@ describe("approval", () => {
   });
 
   test("a tool without code waits for the application's result", async () => {
-    const { execute: _execute, ...external } = scriptedTool("browser", () => "");
+    const external = { name: "browser", description: "", parameters: { type: "object" } };
     const config = { tools: [external] };
     const { state, waiting } = await bench(
       new ScriptedProvider({ calls: [{ name: "browser" }, { name: "browser" }] }),

@@ -20,6 +20,7 @@ import { messageText } from "./message.ts";
 import type { CallAnswer, RunState } from "./run-state.ts";
 import { waitingCalls } from "./run-state.ts";
 import type { RunStats } from "./stats.ts";
+import { takeSteering } from "./steering.ts";
 import { failureText } from "./tool.ts";
 import { abandonPending } from "./tool-phase.ts";
 import { collectTools, mergeTools } from "./tool-source.ts";
@@ -78,7 +79,7 @@ export async function continueRun(config: LoopConfig, io: RunIo): Promise<RunRes
   return segment(run, async () => {
     run.emit({ type: "agentStart" });
     run.openTurn();
-    run.inbox.push(...(config.pollSteering?.() ?? []));
+    await takeSteering(run);
     return drive(run);
   });
 }
@@ -109,15 +110,7 @@ export async function resumeRun(
 
 /** One segment of a run: tools and extensions around the work, one end on every path. */
 async function segment(run: LiveRun, work: () => Promise<RunEnd>): Promise<RunResult> {
-  const { config } = run;
-  const sourced = await raced(() => collectTools(config.toolSources ?? [], run.log), run.signal);
-  await run.chain.start({
-    inherited: (config.ancestry ?? ROOT_ANCESTRY).inherited,
-    tree: config.treeExtensions ?? [],
-    own: config.extensions ?? [],
-  });
-  const offered = [...(sourced.kind === "value" ? sourced.value : []), ...(await run.chain.tools())];
-  run.tools = mergeTools(config.tools ?? [], offered, run.log);
+  await prepare(run);
   let end = await guarded(run, work);
   const failure = run.chain.settle();
   if (failure !== undefined && end.kind !== "failed" && end.kind !== "rejected") {
@@ -125,6 +118,8 @@ async function segment(run: LiveRun, work: () => Promise<RunEnd>): Promise<RunRe
     end = failRun(run, failure);
   }
   await run.chain.finish(end);
+  // Taken from a queue and never said: a failure came between.
+  if (end.kind !== "waiting" && run.inbox.length > 0) run.config.requeue?.(run.inbox.splice(0));
   if (end.kind === "waiting") {
     const calls = waitingCalls(run.pending);
     run.emit({ type: "agentWaiting", calls, stats: run.stats });
@@ -145,6 +140,23 @@ async function segment(run: LiveRun, work: () => Promise<RunEnd>): Promise<RunRe
   };
 }
 
+/** Extensions and tools, before anything is told. */
+async function prepare(run: LiveRun): Promise<void> {
+  const { config } = run;
+  const { model, thinking = "off" } = config;
+  if (thinking !== "off" && !model.reasoning) {
+    run.log("warn", "thinking asked of a model that is not known to think", { model: model.id, thinking });
+  }
+  const sourced = await raced(() => collectTools(config.toolSources ?? [], run.log), run.signal);
+  await run.chain.start({
+    inherited: (config.ancestry ?? ROOT_ANCESTRY).inherited,
+    tree: config.treeExtensions ?? [],
+    own: config.extensions ?? [],
+  });
+  const offered = [...(sourced.kind === "value" ? sourced.value : []), ...(await run.chain.tools())];
+  run.tools = mergeTools(config.tools ?? [], offered, run.log);
+}
+
 /** Whatever escapes the loop (a callback of the application that throws) ends the run as failed, history valid. */
 async function guarded(run: LiveRun, work: () => Promise<RunEnd>): Promise<RunEnd> {
   try {
@@ -152,7 +164,6 @@ async function guarded(run: LiveRun, work: () => Promise<RunEnd>): Promise<RunEn
   } catch (thrown) {
     const error = failureText(thrown);
     run.log("error", "run failed", { runId: run.id, err: error });
-    run.inbox = [];
     await abandonPending(run, "Not run: the run failed.");
     try {
       endWithError(run, error);

@@ -28,7 +28,10 @@ import {
 } from "./tool.ts";
 
 /** What a sub-agent is. Its context is neither capped nor compacted unless `context` and `outputCap` say so. */
-export interface SubAgentOptions extends Omit<LoopConfig, "ancestry" | "label" | "pollSteering" | "pollFollowUps"> {
+export interface SubAgentOptions extends Omit<
+  LoopConfig,
+  "ancestry" | "label" | "runId" | "pollSteering" | "pollFollowUps" | "requeue"
+> {
   readonly name: string;
   readonly description: string;
   readonly skills?: readonly Skill[];

@@ -37,12 +37,16 @@ export function startSpan(
 ): Span {
   if (telemetry === undefined) return SILENT;
   try {
-    const context = parent === undefined ? undefined : telemetry.childContext?.(parent);
+    const real = parent === undefined ? undefined : originals.get(parent);
+    const context = real === undefined ? undefined : telemetry.childContext?.(real);
     return guarded(telemetry.tracer.startSpan(name, { attributes }, context));
   } catch {
     return SILENT;
   }
 }
+
+// A context must be made from the tracer's own span, which carries more than this port shows.
+const originals = new WeakMap<Span, Span>();
 
 function guarded(span: Span): Span {
   const attempt = (act: () => unknown): void => {
@@ -52,9 +56,11 @@ function guarded(span: Span): Span {
       // A broken exporter is the application's problem; the run goes on.
     }
   };
-  return {
+  const safe: Span = {
     setAttribute: (key, value) => attempt(() => span.setAttribute(key, value)),
     recordException: (error) => attempt(() => span.recordException?.(error)),
     end: () => attempt(() => span.end()),
   };
+  originals.set(safe, span);
+  return safe;
 }

@@ -87,7 +87,7 @@ export class ContextTracker {
 
   /** What requests carry besides messages (system prompt, tools), and estimation error; 0 when not known. */
   overhead(history: readonly AgentMessage[]): number {
-    if (this.#real === undefined) return 0;
-    return Math.max(0, this.used(history) - historyTokens(history));
+    if (this.#real === undefined || this.#real.messages > history.length) return 0;
+    return Math.max(0, this.#real.tokens - historyTokens(history.slice(0, this.#real.messages)));
   }
 }

@@ -16,6 +16,7 @@ import type { ToolResult } from "./extension.ts";
 import type { LiveRun } from "./live-run.ts";
 import { DENIED_PREFIX } from "./middleware.ts";
 import type { CallAnswer, PendingCall } from "./run-state.ts";
+import { takeSteering } from "./steering.ts";
 import { type AgentTool, CANCELLED_TEXT, textOutput } from "./tool.ts";
 import { answerCall, execute, type Judgement, judge, tellEnd } from "./tool-call.ts";
 import { LOST_CALL_TEXT } from "./transcript.ts";
@@ -44,7 +45,8 @@ export async function runPending(
     if (unit.length === 0) break;
     await runUnit(run, unit);
     flush(run);
-    if (size !== Infinity && pollSteering(run)) await settleReady(run, SKIPPED_TEXT);
+    const isRestOpen = size !== Infinity && run.pending.some((each) => each.status === "ready");
+    if (isRestOpen && (await takeSteering(run))) await settleReady(run, SKIPPED_TEXT);
   }
   if (run.signal.aborted) await abandonPending(run, CANCELLED_TEXT);
   flush(run);
@@ -63,14 +65,6 @@ function nextUnit(run: LiveRun, size: number): readonly number[] {
     if (isOpen(each) && unit.length < size) unit.push(index);
   }
   return unit;
-}
-
-/** Takes steering that arrived between units; the rest of the calls is then skipped. */
-function pollSteering(run: LiveRun): boolean {
-  if (!run.pending.some((each) => each.status === "ready")) return false;
-  const messages = run.config.pollSteering?.() ?? [];
-  run.inbox.push(...messages);
-  return messages.length > 0;
 }
 
 async function runUnit(run: LiveRun, unit: readonly number[]): Promise<void> {

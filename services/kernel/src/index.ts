@@ -1,5 +1,7 @@
 export { Backoff, type BackoffOptions } from "./backoff.ts";
 export { type CancelTimer, type Clock, parseDuration, rfc3339, sleepOn, systemClock } from "./clock.ts";
+export { Doorbell } from "./doorbell.ts";
+export { isEntry } from "./entry.ts";
 export {
   ERROR_CODES,
   type ErrorCode,

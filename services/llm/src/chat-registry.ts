@@ -8,7 +8,6 @@ import { createDemoChat } from "./demo-chat.ts";
 import { createOpenAiChat } from "./openai-chat.ts";
 import { createProviderChat } from "./provider-chat.ts";
 import { createProviders } from "./providers.ts";
-import { vendorNames } from "./vendor.ts";
 import type { Env } from "./wire.ts";
 
 /** What the protocols need from outside. */
@@ -38,7 +37,7 @@ export function createChatRegistry(options: ChatRegistryOptions): ChatRegistry {
     if (protocolNamed(type) !== undefined) return other;
     throw new MeshError(
       "unimplemented",
-      `connector type ${type} is not supported yet; supported: ${vendorNames().join(", ")}`,
+      `connector type ${type} is not supported; use openai, anthropic, gemini, vertex, azure, bedrock or the name of a vendor`,
     );
   };
 }

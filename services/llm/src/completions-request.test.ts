@@ -86,7 +86,7 @@ test("a level that is off sends nothing, and a ceiling holds", () => {
 test("Mistral gets short ids, names of tools and an assistant message between results and user; no stream options", () => {
   const body = build(TURN, {}, { provider: "mistral" });
   expect(body.messages.map((message) => message["role"])).toEqual(["user", "assistant", "tool", "assistant", "user"]);
-  const [call] = body.messages[1]?.["tool_calls"] as { id: string }[];
+  const [call] = body.messages[1]!["tool_calls"] as { id: string }[];
   expect(call?.id).toMatch(/^[a-zA-Z0-9]{9}$/);
   expect(body.messages[2]).toMatchObject({ tool_call_id: call?.id, name: "add" });
   expect(body).not.toHaveProperty("stream_options");

@@ -157,7 +157,7 @@ test.skipIf(!existsSync(CORPUS))("every model connector of the public assistants
       connectorModel({
         id: "c",
         type: file.type,
-        model: String(file.options["model"]),
+        model: file.options["model"] as string,
         options: file.options,
         ...(isUrl ? { host } : {}),
       }),

@@ -87,7 +87,7 @@ function addType(out: Record<string, Json>, schema: JsonObject): void {
     if (types.length < type.length) out["nullable"] = true;
     const [first] = types;
     if (types.length === 1 && typeof first === "string") out["type"] = first.toUpperCase();
-    else out["anyOf"] = types.map((each) => ({ type: String(each).toUpperCase() }));
+    else out["anyOf"] = types.map((each) => ({ type: typeof each === "string" ? each.toUpperCase() : "STRING" }));
   } else if (isObject(schema["properties"])) out["type"] = "OBJECT";
 }
 

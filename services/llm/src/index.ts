@@ -54,6 +54,7 @@ export {
   type ToolChoice,
   type ToolDefinition,
 } from "./provider.ts";
+export { type LanguageModelLike, languageModelProvider } from "./language-model.ts";
 export { costUsd, PriceBook, type PriceTable, ratesFor, type ReadPrices, readPriceTable } from "./price-book.ts";
 export { createProviders } from "./providers.ts";
 export { createAzureResponses, createResponses } from "./responses.ts";

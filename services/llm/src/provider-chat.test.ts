@@ -44,7 +44,7 @@ test("a connector of another protocol is served through the same port", async ()
   const registry = createChatRegistry({
     clock: systemClock,
     fetch: async (url, init) => {
-      sent.push({ url: String(url as string), body: String(init?.body) });
+      sent.push({ url: url as string, body: init?.body as string });
       return new Response(ANSWER);
     },
   });
@@ -102,6 +102,6 @@ test("a reader that stops reading closes the connection", async () => {
 
 test("an unknown type names what there is", () => {
   expect(() => createChatRegistry({ clock: systemClock })("sparkle")).toThrow(
-    /sparkle is not supported yet; supported: anthropic, openai/,
+    /sparkle is not supported; use openai, anthropic/,
   );
 });

@@ -73,9 +73,9 @@ async function pass(clock: FakeClock, ms: number): Promise<void> {
 }
 
 async function settle(made: Call, ms = 120_000): Promise<AssistantMessage> {
-  let isSettled = false;
-  void made.message.then(() => (isSettled = true));
-  for (let passed = 0; passed < ms && !isSettled; passed += 250) await pass(made.clock, 250);
+  const state = { isSettled: false };
+  void made.message.then(() => (state.isSettled = true));
+  for (let passed = 0; passed < ms && !state.isSettled; passed += 250) await pass(made.clock, 250);
   return made.message;
 }
 

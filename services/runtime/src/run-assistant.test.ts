@@ -29,7 +29,7 @@ const FILES: Readonly<Record<string, string>> = {
   "assistants/bare/package.yao": '{"name": "Bare"}',
   "assistants/far/package.yao": '{"name": "Far", "connector": "far"}',
   "assistants/far/prompts.yml": "- role: system\n  content: x\n",
-  "connectors/far.conn.yao": '{"type": "anthropic", "options": {"model": "m", "key": "$ENV.FAR_KEY"}}',
+  "connectors/far.conn.yao": '{"type": "sparkle", "options": {"model": "m", "key": "$ENV.FAR_KEY"}}',
   "agent/prompts.yml": "- role: system\n  content: Global.\n",
 };
 
@@ -340,7 +340,7 @@ describe("a run that fails", () => {
       "its connector's protocol is not known",
       { assistantId: "far" },
       "unimplemented",
-      "connector type anthropic is not supported yet; supported: openai, demo",
+      "connector type sparkle is not supported; use openai, anthropic, gemini, vertex, azure, bedrock or the name of a vendor",
     ],
     [
       "its preset does not exist",

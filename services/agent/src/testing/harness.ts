@@ -84,3 +84,13 @@ export function scriptedTool(
     ...change,
   };
 }
+
+/**
+ * Aborts a run and tells whether it settled before any timer, I/O or other task of the event loop: a promise of speed
+ * that holds on a busy machine too, where milliseconds measured say more about the machine.
+ */
+export async function settlesAtOnce(stop: AbortController, running: Promise<unknown>): Promise<boolean> {
+  stop.abort();
+  const later = new Promise<boolean>((resolve) => setImmediate(() => resolve(false)));
+  return Promise.race([running.then(() => true), later]);
+}

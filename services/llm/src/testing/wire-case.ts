@@ -141,18 +141,24 @@ export function problemsOf(wire: WireCase, outcome: WireOutcome): readonly strin
   );
   compare("the usage", message.usage, expect.usage);
   if (expect.calls !== undefined) found.push(...callProblems(message, expect.calls));
-  if (expect.message !== undefined && message.errorMessage?.includes(expect.message) !== true) {
-    found.push(`the error message is ${JSON.stringify(message.errorMessage)} without "${expect.message}"`);
-  }
   if (expect.note !== undefined && notes.length === 0) found.push("no note tells that the call was not run");
-  if (expect.warns === true && !events.some((event) => event.type === "warning")) found.push("nothing was warned of");
-  if (expect.retryable !== undefined) {
-    const error = events.findLast((event) => event.type === "error");
-    if (error !== undefined) compare("retryable", error.error.retryable, expect.retryable);
-  }
+  found.push(...failureProblems(wire, outcome));
   compare("the number of requests", outcome.requests, expect.requests);
   if (expect.waitedMs !== undefined && outcome.waitedMs < expect.waitedMs) found.push("the wait was too short");
   return [...found, ...orderProblems(events)];
+}
+
+function failureProblems({ expect }: WireCase, { message, events }: WireOutcome): readonly string[] {
+  const found: string[] = [];
+  if (expect.message !== undefined && message.errorMessage?.includes(expect.message) !== true) {
+    found.push(`the error message is ${JSON.stringify(message.errorMessage)} without "${expect.message}"`);
+  }
+  if (expect.warns === true && !events.some((event) => event.type === "warning")) found.push("nothing was warned of");
+  const error = events.findLast((event) => event.type === "error");
+  if (expect.retryable !== undefined && error !== undefined && error.error.retryable !== expect.retryable) {
+    found.push(`retryable is ${error.error.retryable}, not ${expect.retryable}`);
+  }
+  return found;
 }
 
 function callProblems(message: AssistantMessage, expected: readonly ExpectedCall[]): readonly string[] {
