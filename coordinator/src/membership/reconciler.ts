@@ -7,7 +7,7 @@
  */
 
 import { type Bus, type BusAdmin, type NatsTrust, pushRevocations } from "@mesh/bus";
-import { Backoff, type Clock, errorText, type Service } from "@mesh/kernel";
+import { Doorbell, Backoff, type Clock, errorText, type Service } from "@mesh/kernel";
 import type { Logger } from "@mesh/observability";
 import type { Store } from "@mesh/store";
 
@@ -34,12 +34,12 @@ export interface ReconcilerDeps {
 export class Reconciler implements Service {
   readonly name = "reconciler";
   readonly #deps: ReconcilerDeps;
-  #wake: () => void = () => undefined;
-  #wanted = false;
+  readonly #bell: Doorbell;
   readonly #prepared = new Map<string, { readonly slots: number; readonly atMs: number }>();
 
   constructor(deps: ReconcilerDeps) {
     this.#deps = deps;
+    this.#bell = new Doorbell(deps.clock);
   }
 
   /** One whole pass; throws when NATS or the database cannot be reached. */
@@ -61,8 +61,7 @@ export class Reconciler implements Service {
 
   /** Soon: something was missing. */
   request(): void {
-    this.#wanted = true;
-    this.#wake();
+    this.#bell.ring();
   }
 
   /** Makes a node's work consumer, unless this replica did so a moment ago; when that fails, everything is looked at again. */
@@ -104,35 +103,17 @@ export class Reconciler implements Service {
       if (now.kind === "connected") this.request();
     });
     while (!signal.aborted) {
-      if (!this.#wanted) await this.#idle(signal);
+      await this.#bell.wait(signal, PERIOD_MS);
       if (signal.aborted) break;
-      this.#wanted = false;
       try {
         await this.reconcile();
         backoff.succeeded();
       } catch (error) {
         this.#deps.log.warn({ reason: errorText(error) }, "reconciling failed; tried again");
-        this.#wanted = true;
+        this.#bell.ring();
         await backoff.wait(signal);
       }
     }
     status.stop();
-  }
-
-  #idle(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const done = (): void => {
-        cancel();
-        signal.removeEventListener("abort", done);
-        this.#wake = () => undefined;
-        resolve();
-      };
-      const cancel = this.#deps.clock.after(PERIOD_MS, () => {
-        this.#wanted = true;
-        done();
-      });
-      this.#wake = done;
-      signal.addEventListener("abort", done, { once: true });
-    });
   }
 }

@@ -13,7 +13,7 @@
  * Creations that wait at the moment a pass starts share its transaction, so throughput grows under load.
  */
 
-import { type Clock, MeshError, retryable, rfc3339, type Service } from "@mesh/kernel";
+import { Doorbell, type Clock, MeshError, retryable, rfc3339, type Service } from "@mesh/kernel";
 import type { Logger } from "@mesh/observability";
 import { databaseError, type Store, type Tx } from "@mesh/store";
 
@@ -82,7 +82,7 @@ export class Dispatcher implements Service {
   /** Queue key after which the look under way goes on; undefined when none is. */
   #cursor: string | undefined;
   #isStopped = false;
-  #wake: () => void = () => undefined;
+  readonly #bell = new Doorbell();
 
   constructor(deps: DispatcherDeps) {
     this.#deps = deps;
@@ -98,36 +98,24 @@ export class Dispatcher implements Service {
     }
     return new Promise((resolve, reject) => {
       this.#drafts.push({ draft, resolve, reject });
-      this.#wake();
+      this.#bell.ring();
     });
   }
 
   /** Looks at the queue soon: a slot became free, a node appeared or changed, time passed. */
   poke(): void {
     this.#queueDirty = true;
-    this.#wake();
+    this.#bell.ring();
   }
 
   async run(signal: AbortSignal): Promise<void> {
     this.#queueDirty = true;
     while (!signal.aborted) {
-      if (this.#drafts.length === 0 && !this.#queueDirty && this.#cursor === undefined) await this.#idle(signal);
+      if (this.#drafts.length === 0 && !this.#queueDirty && this.#cursor === undefined) await this.#bell.wait(signal);
       else await this.#passOnce(signal);
     }
     this.#isStopped = true;
     for (const pending of this.#drafts.splice(0)) pending.reject(new MeshError("unavailable", STOPPING));
-  }
-
-  #idle(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const done = (): void => {
-        signal.removeEventListener("abort", done);
-        this.#wake = () => undefined;
-        resolve();
-      };
-      this.#wake = done;
-      signal.addEventListener("abort", done, { once: true });
-    });
   }
 
   async #passOnce(signal: AbortSignal): Promise<void> {

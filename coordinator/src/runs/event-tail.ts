@@ -7,13 +7,14 @@
  */
 
 import { type Bus, runOfSubject, subjects } from "@mesh/bus";
-import { type Clock, errorText, type Service, ulidOf } from "@mesh/kernel";
+import { Doorbell, type Clock, errorText, type Service, ulidOf } from "@mesh/kernel";
 import type { Logger } from "@mesh/observability";
 import type { Store } from "@mesh/store";
 
 import { type EventRow, pageOf } from "./run-row.ts";
 
 const PAGE = 500;
+const LARGE_PAGE_CHARS = 1_000_000;
 /** Readers look this often even without a hint. */
 const POLL_MS = 1000;
 /** Polls between two looks for runs that were deleted. */
@@ -30,6 +31,8 @@ interface Reader {
   readonly runId: string;
   cursor: number;
   deliver: ((rows: readonly EventRow[]) => void) | undefined;
+  /** There may be events after the cursor. */
+  isStale: boolean;
 }
 
 /** See the guarantees above. */
@@ -41,7 +44,7 @@ export class EventTail implements Service {
   readonly #log: Logger;
   readonly #readers = new Map<string, Set<Reader>>();
   #dirty = new Set<string>();
-  #wake: () => void = () => undefined;
+  readonly #bell = new Doorbell();
 
   readonly #self: Uint8Array;
 
@@ -69,7 +72,7 @@ export class EventTail implements Service {
 
   /** Follows a run from a cursor. */
   open(runId: string, afterSeq: number): TailReader {
-    const reader: Reader = { runId, cursor: afterSeq, deliver: undefined };
+    const reader: Reader = { runId, cursor: afterSeq, deliver: undefined, isStale: true };
     const set = this.#readers.get(runId) ?? new Set();
     this.#readers.set(runId, set.add(reader));
     return {
@@ -87,14 +90,13 @@ export class EventTail implements Service {
     });
     let polls = 0;
     const stopPoll = this.#clock.every(POLL_MS, () => {
-      for (const id of this.#readers.keys()) this.#dirty.add(id);
-      this.#wake();
+      for (const id of this.#readers.keys()) this.#hint(id);
       polls += 1;
       if (polls % POLLS_PER_LOOK === 0) void this.#endDeleted();
     });
     try {
       while (!signal.aborted) {
-        if (this.#dirty.size === 0) await this.#idle(signal);
+        if (this.#dirty.size === 0) await this.#bell.wait(signal);
         else await this.#turn();
       }
     } finally {
@@ -104,9 +106,11 @@ export class EventTail implements Service {
   }
 
   #hint(runId: string): void {
-    if (!this.#readers.has(runId)) return;
+    const readers = this.#readers.get(runId);
+    if (readers === undefined) return;
+    for (const reader of readers) reader.isStale = true;
     this.#dirty.add(runId);
-    this.#wake();
+    this.#bell.ring();
   }
 
   #next(reader: Reader, signal: AbortSignal): Promise<readonly EventRow[]> {
@@ -122,20 +126,9 @@ export class EventTail implements Service {
         return;
       }
       signal.addEventListener("abort", abort, { once: true });
+      if (!reader.isStale) return;
       this.#dirty.add(reader.runId);
-      this.#wake();
-    });
-  }
-
-  #idle(signal: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const done = (): void => {
-        signal.removeEventListener("abort", done);
-        this.#wake = () => undefined;
-        resolve();
-      };
-      this.#wake = done;
-      signal.addEventListener("abort", done, { once: true });
+      this.#bell.ring();
     });
   }
 
@@ -145,6 +138,8 @@ export class EventTail implements Service {
       .filter((r) => r.deliver !== undefined);
     this.#dirty = new Set();
     if (waiting.length === 0) return;
+    // A hint that comes while the pages are read makes its readers look again.
+    for (const reader of waiting) reader.isStale = false;
     try {
       const wanted = [...new Map(waiting.map((r) => [`${r.runId}:${r.cursor}`, r])).values()];
       const pages = await this.#read(wanted);
@@ -152,6 +147,7 @@ export class EventTail implements Service {
         const rows = pages.get(`${reader.runId}:${reader.cursor}`);
         if (rows === undefined || reader.deliver === undefined) continue;
         reader.cursor = rows.at(-1)?.seq ?? reader.cursor;
+        if (mayBeCut(rows)) reader.isStale = true;
         reader.deliver(rows);
       }
     } catch (error) {
@@ -186,4 +182,9 @@ export class EventTail implements Service {
     }
     return pages;
   }
+}
+
+// A full page, in number or in size, may not have been the last one.
+function mayBeCut(rows: readonly EventRow[]): boolean {
+  return rows.length >= PAGE || rows.reduce((sum, row) => sum + row.body.length, 0) >= LARGE_PAGE_CHARS;
 }

@@ -12,7 +12,7 @@ import { type AssistantMessage, textContent, textOf, toolCallsOf, type UserMessa
 import { COMPACTION_MARKER, SUMMARY_PREFIX } from "./marker.ts";
 import { type AgentMessage, messageText, userMessage } from "./message.ts";
 import { historyTokens, messageTokens } from "./token.ts";
-import { byteLength, capText } from "./truncate.ts";
+import { byteLength, capText, sliceBytes } from "./truncate.ts";
 
 /** How far a history may grow and what must stay. */
 export interface ContextConfig {
@@ -133,12 +133,7 @@ function summaryOf(message: AssistantMessage): UserMessage {
   const texts = message.content.filter((part) => part.type === "text").map((part) => part.text.trim());
   const short = texts.filter((text) => text !== "" && byteLength(text) <= SHORT_TEXT_BYTES);
   const calls = toolCallsOf(message).length;
-  const note =
-    calls === 0
-      ? textOf(message.content)
-          .trim()
-          .slice(0, SHORT_TEXT_BYTES / 4)
-      : `used ${calls} tool(s)`;
+  const note = calls === 0 ? sliceBytes(textOf(message.content).trim(), SHORT_TEXT_BYTES) : `used ${calls} tool(s)`;
   const text = short.length > 0 ? short.join(" ") : note;
   return {
     role: "user",

@@ -6,7 +6,8 @@ import { loadHistory, type AgentMessage, userMessage } from "./message.ts";
 import { BRIEFING_PREFIX, CANCELLED_MARKER, LIMIT_STOP_PREFIX, NUDGE_PREFIX } from "./marker.ts";
 import { RetrySafeFilter } from "./retry-safe.ts";
 import { compileSchema } from "./schema.ts";
-import { parseSkill, skillIndex } from "./skill.ts";
+import { parseSkill } from "./node/skill-file.ts";
+import { skillIndex } from "./skill.ts";
 import { addSpend, addStats, cacheHitRate, NO_STATS, totalSpend } from "./stats.ts";
 import {
   bench,

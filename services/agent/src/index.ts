@@ -97,7 +97,7 @@ export {
   sharedStateTool,
   storeFull,
 } from "./shared-state.ts";
-export { mergeSkills, parseSkill, type Skill, skillIndex } from "./skill.ts";
+export { mergeSkills, type Skill, skillIndex } from "./skill.ts";
 export {
   addStats,
   cacheHitRate,

@@ -1,17 +1,35 @@
-/** What went wrong with a file a person named, in words. Pure. */
+/** What went wrong with a file or directory a person named, in words, and with what to do. */
 
-import { errorText } from "@mesh/kernel";
+import { mkdirSync } from "node:fs";
+
+import { errorText, MeshError } from "@mesh/kernel";
 
 const WORDS: Readonly<Record<string, string>> = {
-  ENOENT: "there is no such file",
+  ENOENT: "no such file or directory",
   ENOTDIR: "a part of the path is not a directory",
+  EEXIST: "it is not a directory",
   EISDIR: "it is a directory",
-  EACCES: "you may not read it",
-  EPERM: "you may not read it",
+  EACCES: "permission denied",
+  EPERM: "permission denied",
+  EROFS: "the disk is read-only",
+  ENOSPC: "the disk is full",
 };
 
-/** The reason why a file cannot be read. */
+/** The reason in words. */
 export function fileErrorText(error: unknown): string {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   return WORDS[code] ?? errorText(error);
+}
+
+/** Makes a directory that only its owner may look into, unless it is there; says what to do when it cannot. */
+export function makeDataDirectory(path: string): void {
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 });
+  } catch (error) {
+    throw new MeshError(
+      "failed_precondition",
+      `the data directory ${path} cannot be made: ${fileErrorText(error)} — choose another with --data`,
+      { cause: error },
+    );
+  }
 }

@@ -5,7 +5,6 @@ import { type Clock, MeshError } from "@mesh/kernel";
 import type { StreamChat } from "./chat.ts";
 import { protocolNamed } from "./connector-model.ts";
 import { createDemoChat } from "./demo-chat.ts";
-import { createOpenAiChat } from "./openai-chat.ts";
 import { createProviderChat } from "./provider-chat.ts";
 import { createProviders } from "./providers.ts";
 import type { Env } from "./wire.ts";
@@ -26,10 +25,7 @@ export type ChatRegistry = (type: string) => StreamChat;
 /** Makes the registry of every protocol this version speaks. */
 export function createChatRegistry(options: ChatRegistryOptions): ChatRegistry {
   const { clock, random = (): number => 0.5 } = options;
-  const plain: ReadonlyMap<string, StreamChat> = new Map([
-    ["openai", createOpenAiChat(options)],
-    ["demo", createDemoChat(options)],
-  ]);
+  const plain: ReadonlyMap<string, StreamChat> = new Map([["demo", createDemoChat(options)]]);
   const other = createProviderChat({ clock, random, providers: createProviders(options) });
   return (type) => {
     const protocol = plain.get(type);

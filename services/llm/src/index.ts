@@ -8,6 +8,7 @@ export { createCompletions } from "./completions.ts";
 export { type ConnectorModel, connectorModel, protocolOf } from "./connector-model.ts";
 export { createDemo } from "./demo.ts";
 export { createDemoChat, type DemoChatOptions } from "./demo-chat.ts";
+export { describeModel } from "./describe-model.ts";
 export { createGemini, createVertex } from "./gemini.ts";
 export {
   addUsage,

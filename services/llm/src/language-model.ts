@@ -108,45 +108,50 @@ async function read(model: LanguageModelLike, reading: Reading): Promise<Assista
 
 /** Reads one part; gives the stop reason when it is the last. */
 function take(part: Part, assembler: MessageAssembler): StopReason | undefined {
-  const id = nonEmpty(part["id"]) ?? nonEmpty(part["toolCallId"]) ?? "";
-  const metadata = isObject(part["providerMetadata"]) ? { ai: part["providerMetadata"] as JsonObject } : undefined;
-  switch (part["type"]) {
-    case "response-metadata":
-      assembler.start(nonEmpty(part["id"]));
-      return undefined;
-    case "text-delta":
-      assembler.text(`text-${id}`, nonEmpty(part["delta"]) ?? "");
-      return undefined;
-    case "text-end":
-      if (metadata !== undefined) assembler.text(`text-${id}`, "", metadata);
-      return undefined;
-    case "reasoning-delta":
-      assembler.thinking(`reasoning-${id}`, nonEmpty(part["delta"]) ?? "");
-      return undefined;
-    case "reasoning-end":
-      if (metadata !== undefined) assembler.redacted(`reasoning-${id}`, JSON.stringify(metadata.ai));
-      assembler.close(`reasoning-${id}`);
-      return undefined;
-    case "tool-input-start":
-      assembler.call(`call-${id}`, { id, name: nonEmpty(part["toolName"]) ?? "" });
-      return undefined;
-    case "tool-input-delta":
-      assembler.callArguments(`call-${id}`, nonEmpty(part["delta"]) ?? "");
-      return undefined;
-    case "tool-call":
-      assembler.call(`call-${id}`, {
-        id,
-        name: nonEmpty(part["toolName"]) ?? "",
-        ...(metadata === undefined ? {} : { metadata }),
-      });
-      assembler.close(`call-${id}`, nonEmpty(part["input"]) ?? "");
-      return undefined;
-    case "finish":
-      assembler.setUsage(usageOf(part["usage"]));
-      return stopReason(part["finishReason"], assembler);
-    default:
-      return undefined;
+  if (part["type"] === "finish") {
+    assembler.setUsage(usageOf(part["usage"]));
+    return stopReason(part["finishReason"], assembler);
   }
+  const metadata = isObject(part["providerMetadata"]) ? (part["providerMetadata"] as JsonObject) : undefined;
+  PARTS[String(part["type"])]?.(assembler, {
+    id: textAt(part, "id") || textAt(part, "toolCallId"),
+    delta: textAt(part, "delta"),
+    name: textAt(part, "toolName"),
+    input: textAt(part, "input"),
+    ...(metadata === undefined ? {} : { metadata }),
+  });
+  return undefined;
+}
+
+interface SeenPart {
+  readonly id: string;
+  readonly delta: string;
+  readonly name: string;
+  readonly input: string;
+  readonly metadata?: JsonObject;
+}
+
+const PARTS: Readonly<Record<string, ((assembler: MessageAssembler, part: SeenPart) => void) | undefined>> = {
+  "response-metadata": (assembler, { id }) => assembler.start(id),
+  "text-delta": (assembler, { id, delta }) => assembler.text(`text-${id}`, delta),
+  "text-end": (assembler, { id, metadata }) => {
+    if (metadata !== undefined) assembler.text(`text-${id}`, "", { ai: metadata });
+  },
+  "reasoning-delta": (assembler, { id, delta }) => assembler.thinking(`reasoning-${id}`, delta),
+  "reasoning-end": (assembler, { id, metadata }) => {
+    if (metadata !== undefined) assembler.redacted(`reasoning-${id}`, JSON.stringify(metadata));
+    assembler.close(`reasoning-${id}`);
+  },
+  "tool-input-start": (assembler, { id, name }) => assembler.call(`call-${id}`, { id, name }),
+  "tool-input-delta": (assembler, { id, delta }) => assembler.callArguments(`call-${id}`, delta),
+  "tool-call": (assembler, { id, name, input, metadata }) => {
+    assembler.call(`call-${id}`, { id, name, ...(metadata === undefined ? {} : { metadata: { ai: metadata } }) });
+    assembler.close(`call-${id}`, input);
+  },
+};
+
+function textAt(part: Part, name: string): string {
+  return nonEmpty(part[name]) ?? "";
 }
 
 function stopReason(reason: unknown, assembler: MessageAssembler): StopReason {

@@ -13,4 +13,5 @@ export { PathSandbox, type SandboxOptions } from "./sandbox.ts";
 export { type SearchOptions, searchTool } from "./search.ts";
 export { openSession, type SessionFile } from "./session-file.ts";
 export { type LoadedSkills, loadSkills, loadSkillsStrictly, type SkillFault } from "./skill-folder.ts";
+export { parseSkill } from "./skill-file.ts";
 export { writeFileTool } from "./write-file.ts";

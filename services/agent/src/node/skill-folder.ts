@@ -6,7 +6,8 @@ import { TextDecoder } from "node:util";
 
 import { errorText, MeshError } from "@mesh/kernel";
 
-import { mergeSkills, parseSkill, type Skill } from "../skill.ts";
+import { mergeSkills, type Skill } from "../skill.ts";
+import { parseSkill } from "./skill-file.ts";
 
 /** A skill or folder that could not be loaded. */
 export interface SkillFault {

@@ -1,9 +1,11 @@
 /** The credential file of a device (`<home>/cli.json`, 0600): which coordinator the command line talks to, and as whom. */
 
-import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { isObject, MeshError } from "@mesh/kernel";
+
+import { makeDataDirectory } from "../file-error.ts";
 
 /** What is remembered between commands. */
 export interface Credential {
@@ -46,7 +48,7 @@ export function removeCredential(home: string): void {
 
 /** Writes a 0600 file inside `directory`, atomically. */
 export function writePrivateFile(directory: string, name: string, text: string): void {
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  makeDataDirectory(directory);
   const path = join(directory, name);
   const temporary = `${path}.${process.pid}.tmp`;
   writeFileSync(temporary, text, { mode: 0o600 });

@@ -1,12 +1,13 @@
 /** Long-running commands in the background: starting one and waiting until it is ready, and stopping the owner of a data directory. */
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, existsSync, mkdirSync, openSync } from "node:fs";
+import { closeSync, existsSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 
 import { isObject, MeshError, takeLock, until } from "@mesh/kernel";
 
 import type { Cli } from "../cli.ts";
+import { makeDataDirectory } from "../file-error.ts";
 
 /** What a command in the background tells when it is ready. */
 export type ReadyMessage = Readonly<Record<string, unknown>>;
@@ -22,7 +23,7 @@ const STOP_MS = 60_000;
 
 /** Starts `yao <args>` detached, with its output in `logPath`; resolves when it says that it is ready, rejects with its reason when it cannot be. */
 export async function startInBackground(cli: Cli, args: readonly string[], logPath: string): Promise<Background> {
-  mkdirSync(dirname(logPath), { recursive: true, mode: 0o700 });
+  makeDataDirectory(dirname(logPath));
   const log = openSync(logPath, "a", 0o600);
   const { execPath, execArgv, script } = cli.self;
   const child = spawn(execPath, [...execArgv, script, ...args], {

@@ -7,13 +7,13 @@
  * Y4  Nothing outlives this process: children end with their channel, servers with their guard.
  */
 
-import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 
 import { type Clock, MeshError, RunGroup, type Service, takeLock } from "@mesh/kernel";
 
 import type { Environment } from "../config.ts";
 import { nodeDirectory } from "../config.ts";
+import { makeDataDirectory } from "../file-error.ts";
 import { coordinatorEnvironment, nodeEnvironment } from "./child-environment.ts";
 import { startChild } from "./child.ts";
 import { type NatsReady, type PostgresReady, type ServerLog, startNats, startPostgres } from "./embedded.ts";
@@ -103,7 +103,7 @@ const GRACE_MS = 15_000;
 
 /** Starts everything and resolves when it can be used; rejects, with all stopped again, when it cannot. */
 export async function startUp(options: UpOptions, signal?: AbortSignal): Promise<Running> {
-  mkdirSync(options.dataDir, { recursive: true, mode: 0o700 });
+  makeDataDirectory(options.dataDir);
   const lock = takeLock(lockPath(options.dataDir), "yao up");
   try {
     const system = new System(options, await choosePorts(options));

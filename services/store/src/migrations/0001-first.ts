@@ -163,6 +163,8 @@ const STATEMENTS: readonly string[] = [
   // Runs with equal demands share a queue key: the placer decides once per key, not once per run.
   `CREATE INDEX runs_queue ON runs (queue_key, priority DESC, id) WHERE state = 'queued'`,
   `CREATE INDEX runs_leased ON runs (node_id) WHERE state IN ('placed', 'accepted', 'running', 'waiting')`,
+  `CREATE INDEX runs_queue_until ON runs (queue_until) WHERE state = 'queued'`,
+  `CREATE INDEX runs_finished ON runs (finished_at) WHERE finished_at IS NOT NULL`,
   `CREATE INDEX runs_of_workspace ON runs (workspace_id, id DESC)`,
   `CREATE TABLE run_events (
     run_id text NOT NULL REFERENCES runs ON DELETE CASCADE,
