@@ -43,6 +43,14 @@ async function expectNothingLeft(rows: readonly ProcessRow[], timeoutMs: number)
   expect(home.processes()).toEqual([]);
 }
 
+/** Kills the part and waits for its successor. */
+async function killAndAwait(part: string): Promise<void> {
+  const pid = home.processOf(part);
+  process.kill(pid, "SIGKILL");
+  const isBack = (): boolean => home.processes().some((row) => row.args.includes(part) && row.pid !== pid);
+  await until(isBack, { timeoutMs: 30_000, everyMs: 50, what: `${part} to come back` });
+}
+
 /** What the system in the background has told so far. */
 function logged(): string {
   return readFileSync(join(home.dir, "yao.log"), "utf8");
@@ -98,19 +106,35 @@ test("the token is shown once, and an interrupt of the process alone stops every
   await expectNothingLeft(rows, 2000);
 });
 
-test.each(PARTS.slice(0, 4))("an interrupt while %s starts leaves nothing behind", async (part) => {
-  const system = home.start(["up", ...FREE_PORTS], { isJob: true });
-  const rows = await until(
-    () => {
-      const found = home.processes();
-      return found.some(({ args }) => args.includes(part)) && found;
-    },
-    { timeoutMs: 60_000, what: `${part}; said ${system.stderr()}` },
-  );
-  process.kill(-system.pid, "SIGINT");
-  expect((await home.ended(system)).code).toBe(0);
-  await expectNothingLeft(rows, 2000);
-  expect(existsSync(join(home.dir, "yao.lock"))).toBe(false);
+test.each(["nats-server", "coordinator/dist/main"])(
+  "an interrupt while %s starts leaves nothing behind",
+  async (part) => {
+    const system = home.start(["up", ...FREE_PORTS], { isJob: true });
+    const rows = await until(
+      () => {
+        const found = home.processes();
+        return found.some(({ args }) => args.includes(part)) && found;
+      },
+      { timeoutMs: 60_000, what: `${part}; said ${system.stderr()}` },
+    );
+    process.kill(-system.pid, "SIGINT");
+    expect((await home.ended(system)).code).toBe(0);
+    await expectNothingLeft(rows, 2000);
+    expect(existsSync(join(home.dir, "yao.lock"))).toBe(false);
+  },
+);
+
+test("a first start that was killed half-way does not spoil the directory", async () => {
+  await using fresh = new YaoHome();
+  const killed = fresh.start(["up", ...FREE_PORTS]);
+  const isStarting = (): boolean => fresh.processes().some(({ args }) => args.includes("coordinator/dist/main"));
+  await until(isStarting, { timeoutMs: 60_000, everyMs: 50, what: "the coordinator to start" });
+  killed.child.kill("SIGKILL");
+  await fresh.ended(killed);
+  await until(() => fresh.processes().length === 0, { timeoutMs: 20_000, everyMs: 50, what: "all parts to end" });
+  const system = await fresh.up();
+  expect(system.stdout()).toMatch(/^admin token: yao_\S+$/m);
+  expect(await fresh.run(["run", "hello", "hi"])).toEqual(ANSWER);
 });
 
 test.each([
@@ -159,27 +183,26 @@ describe("a system in the background", () => {
 
   test.each([
     ["coordinator/dist/main", "the coordinator"],
-    ["node-agent/dist/main", "the node agent"],
-    ["runner/main", undefined],
     ["nats-server -c", "NATS"],
     ["bin/postgres", "PostgreSQL"],
-  ])("a killed %s comes back by itself, and a run works", async (part, name) => {
+  ])("a killed %s comes back by itself, and who watches a run meanwhile sees all of it", async (part, name) => {
     await allParts();
-    const pid = home.processOf(part);
-    process.kill(pid, "SIGKILL");
-    await until(
-      () => {
-        const found = home.processes().filter(({ args }) => args.includes(part));
-        return name === undefined ? found.every((row) => row.pid !== pid) : found.some((row) => row.pid !== pid);
-      },
-      { timeoutMs: 30_000, everyMs: 50, what: `${part} to come back` },
-    );
-    if (name !== undefined) {
-      await until(() => logged().includes(`${name} runs again`), { timeoutMs: 30_000, what: `word of ${name}` });
-    }
-    await until(async () => (await home.run(["doctor"])).code === 0, { timeoutMs: 30_000, what: "a healthy system" });
-    expect(await home.run(["run", "hello", "hi"])).toEqual(ANSWER);
+    const watched = home.start(["run", "counter", "/count 40 every 100ms"]);
+    await until(() => watched.stdout() !== "", { timeoutMs: 30_000, what: "the run to start" });
+    await killAndAwait(part);
+    await until(() => logged().includes(`${name} runs again`), { timeoutMs: 30_000, what: `word of ${name}` });
+    const numbers = Array.from({ length: 40 }, (_, at) => at + 1).join(" ");
+    expect(await home.ended(watched)).toEqual({ ...ANSWER, stdout: `${numbers}\n` });
   });
+
+  test.each(["node-agent/dist/main", "runner/main"])(
+    "a killed %s comes back by itself, and a run works",
+    async (part) => {
+      await allParts();
+      await killAndAwait(part);
+      expect(await home.run(["run", "hello", "hi"])).toEqual(ANSWER);
+    },
+  );
 
   test("`yao down` stops every part; a second one says that nothing runs", async () => {
     const rows = await allParts();

@@ -5,6 +5,7 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
@@ -151,6 +152,15 @@ export class YaoHome implements AsyncDisposable {
 
 /** Arguments that let several systems run on one machine. */
 export const FREE_PORTS: readonly string[] = ["--port", "0", "--grpc-port", "0", "--nats-port", "0"];
+
+/** A port nobody listens on. */
+export async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((closed) => server.close(closed));
+  return port;
+}
 
 /** Ends a process without warning; one that has ended already is no error. */
 export function kill(pid: number): void {

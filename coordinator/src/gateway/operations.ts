@@ -95,13 +95,3 @@ export async function handle(api: Api, operation: Operation, request: unknown, c
   const service = api[operation.service] as unknown as Readonly<Record<string, Handler>>;
   return service[operation.method]?.(request, call);
 }
-
-/** Calls the handler of a streaming operation with a validated request. */
-export function handleStream(api: Api, operation: Operation, request: unknown, call: Call): AsyncIterable<unknown> {
-  const service = api[operation.service] as unknown as Readonly<Record<string, Handler>>;
-  const stream = service[operation.method]?.(request, call);
-  if (!isObject(stream) || !(Symbol.asyncIterator in stream)) {
-    throw new MeshError("internal", `${operation.method} gave no stream`);
-  }
-  return stream as unknown as AsyncIterable<unknown>;
-}

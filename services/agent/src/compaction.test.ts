@@ -10,7 +10,7 @@ import {
   withHeadroom,
 } from "./compaction.ts";
 import { COMPACTION_MARKER } from "./marker.ts";
-import { messageText } from "./message.ts";
+import { messageText, userMessage } from "./message.ts";
 import { transcript } from "./testing/transcript-arbitrary.ts";
 import { historyTokens } from "./token.ts";
 import { checkTranscript } from "./transcript.ts";
@@ -67,6 +67,12 @@ test("what is over the budget ends below the target, so that the next turn does 
   expect(historyTokens(compacted)).toBeLessThanOrEqual(contextBudget(settings) * settings.targetRatio);
   expect(compacted.filter((message) => messageText(message) === COMPACTION_MARKER)).toHaveLength(1);
   expect(COMPACTION_MARKER).not.toMatch(/\d/);
+});
+
+test("the last turn stays, whatever the settings: it is what the model is to answer", () => {
+  const settings = { ...contextFor(0), maxTokens: 30, reserveTokens: 0, keepRecent: 0, keepFirst: 0 };
+  const history = [userMessage("old ".repeat(100), 1), userMessage("and now this", 2)];
+  expect(messageText(compactHistory(history, settings).at(-1)!)).toBe("and now this");
 });
 
 test("measured overhead shrinks the budget, never below a tenth", () => {

@@ -74,6 +74,20 @@ describe("order and decisions", () => {
     expect(run.events.find((event) => event.type === "toolExecutionStart")).toMatchObject({ args: { n: 9 } });
   });
 
+  test("rewritten arguments must match the schema as well", async () => {
+    let ran = 0;
+    const tool = scriptedTool("echo", () => String((ran += 1)), {
+      parameters: { type: "object", properties: { n: { type: "number" } } },
+    });
+    const run = bench(new ScriptedProvider(oneCall, { text: "." }), {
+      tools: [tool],
+      middleware: [{ beforeTool: () => ({ kind: "modify", args: { n: "nine" } }) }],
+    });
+    await run.start("x");
+    expect(ran).toBe(0);
+    expect(messageText(run.history[2]!)).toContain("do not match");
+  });
+
   test("a gate that throws denies", async () => {
     const run = bench(new ScriptedProvider(oneCall, { text: "." }), {
       tools: [echo],
@@ -232,6 +246,17 @@ describe("failures", () => {
 });
 
 describe("tools of a run", () => {
+  test("an extension offers its tools to the run it belongs to, not to the runs below it", async () => {
+    const offering = sharedHooks("offering", { tools: () => [scriptedTool("extra", () => "")] });
+    const named = async (config: Partial<LoopConfig>): Promise<string[] | undefined> => {
+      const provider = new ScriptedProvider({ text: "." });
+      await bench(provider, config).start("x");
+      return provider.requests[0]?.tools?.map((tool) => tool.name);
+    };
+    expect(await named({ treeExtensions: [offering] })).toEqual(["extra"]);
+    expect(await named({ ancestry: { depth: 1, inherited: [offering] } })).toBeUndefined();
+  });
+
   test("sourced tools are sorted, so another order of an equal set leaves the request as it is", async () => {
     const tools = ["b", "a", "c"].map((name) => scriptedTool(name, () => ""));
     const requests = [tools, tools.toReversed()].map(async (list) => {

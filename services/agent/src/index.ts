@@ -113,7 +113,7 @@ export { structuredOutput, StructuredOutputError } from "./structured.ts";
 export { subAgentTool, type SubAgentOptions } from "./sub-agent.ts";
 export { SUB_AGENT_STATS_KEY, subAgentStats } from "./sub-agent-stats.ts";
 export { type Span, type SpanValue, type Telemetry, type Tracer } from "./telemetry.ts";
-export { ContextTracker, estimateTokens, historyTokens, messageTokens, type TokenCounter } from "./token.ts";
+export { ContextTracker, estimateTokens, historyTokens, messageTokens } from "./token.ts";
 export {
   type AgentTool,
   invalidArguments,

@@ -30,7 +30,7 @@ export interface LiveRunInit {
   /** Extended in place. */
   readonly history: AgentMessage[];
   readonly prompts: readonly string[];
-  /** The saved run to continue. */
+  /** The saved run to continue; `produced` holds messages, no indexes. */
   readonly saved?: RunState;
 }
 
@@ -90,7 +90,7 @@ export class LiveRun {
     this.isResumed = saved !== undefined;
     this.prompts = saved?.prompts ?? init.prompts;
     const from = saved ?? NEW_RUN;
-    this.produced = from.produced.flatMap((each) => (typeof each === "number" ? at(init.history, each) : [each]));
+    this.produced = from.produced.filter((each) => typeof each !== "number");
     this.inbox = [...from.inbox];
     this.pending = [...from.pending];
     this.nudge = from.nudge;
@@ -266,9 +266,4 @@ export class LiveRun {
       stats: this.stats,
     };
   }
-}
-
-function at(history: readonly AgentMessage[], index: number): AgentMessage[] {
-  const message = history[index];
-  return message === undefined ? [] : [message];
 }

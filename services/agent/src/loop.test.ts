@@ -7,7 +7,7 @@ import { CANCELLED_MARKER, LIMIT_STOP_PREFIX, LOOP_STOP_PREFIX, NUDGE_PREFIX } f
 import { type AgentMessage, messageText, userMessage } from "./message.ts";
 import { continueRun, startRun } from "./run.ts";
 import { bench, ScriptedProvider, scriptedTool, settlesAtOnce, transcriptFaults } from "./testing/index.ts";
-import type { AgentTool } from "./tool.ts";
+import { type AgentTool, CANCELLED_TEXT } from "./tool.ts";
 
 afterEach(() => {
   expect(transcriptFaults()).toEqual([]);
@@ -383,6 +383,8 @@ describe("cancellation", () => {
     await run.start("x");
     expect(ran).toBe(0);
     expect(run.types().filter((type) => type === "toolExecutionEnd")).toHaveLength(2);
+    const results = run.history.filter((message) => message.role === "toolResult").map(messageText);
+    expect(results).toEqual([CANCELLED_TEXT, CANCELLED_TEXT]);
   });
 
   test("a tool that fails because it was interrupted is cancelled, not failed", async () => {
@@ -445,6 +447,13 @@ describe("limits and loops", () => {
     expect(clock.now() - startMs).toBeGreaterThanOrEqual(2000);
     expect(clock.now() - startMs).toBeLessThan(2600);
   });
+});
+
+test("a wall clock that jumps neither ends a run nor breaks its history", async () => {
+  let now = 1e12;
+  const clock = { ...systemClock, now: () => (now -= 3_600_000) };
+  const run = bench(new ScriptedProvider({ calls: [{ name: "add" }] }, { text: "." }), { tools: [add], clock });
+  expect((await run.start("x")).end).toEqual({ kind: "completed" });
 });
 
 describe("failures of the provider", () => {

@@ -98,10 +98,14 @@ export async function resumeRun(
     const known = waiting.size === 0 ? "no call waits" : `waiting: ${[...waiting].join(", ")}`;
     throw new MeshError("not_found", `call ${stray} does not wait for an answer; ${known}`);
   }
+  // Before anything moves: an index means the history as it was saved.
+  const produced = state.produced.flatMap((each) =>
+    typeof each === "number" ? state.history.slice(each, each + 1) : [each],
+  );
   io.history.length = 0;
   for (const message of state.history) io.history.push(message);
   if (state.pending.length === 0) repairInPlace(io.history, config);
-  const run = new LiveRun({ config, ...io, prompts: state.prompts, saved: state });
+  const run = new LiveRun({ config, ...io, prompts: state.prompts, saved: { ...state, produced } });
   return segment(run, async () => {
     run.emit({ type: "agentResumed" });
     return driveResumed(run, new Map(Object.entries(answers)));

@@ -11,9 +11,6 @@ const MAX_IMAGE_TOKENS = 16_000;
 const BYTES_PER_IMAGE_TOKEN = 750;
 const ENCODED_TO_BYTES = 3 / 4;
 
-/** Counts the tokens of a text. */
-export type TokenCounter = (text: string) => number;
-
 /**
  * Estimated tokens of a text: four Latin characters each, one and a half per ideograph or kana.
  *

@@ -76,9 +76,8 @@ describe("chat completions", () => {
     await agent.prompt("1+2").result;
     expect(ran).toEqual([{ x: 1 }]);
     expect(messageText(agent.messages.at(-1)!)).toBe("three");
-    const [call, result] = (
-      bodies[1]?.["messages"] as { tool_calls?: { id: string }[]; tool_call_id?: string }[]
-    ).slice(-2);
+    const sent = bodies[1]!["messages"] as { tool_calls?: { id: string }[]; tool_call_id?: string }[];
+    const [call, result] = sent.slice(-2);
     expect(result?.tool_call_id).toBe(call?.tool_calls?.[0]?.id);
   });
 

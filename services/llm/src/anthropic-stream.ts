@@ -8,7 +8,7 @@
 
 import { isObject } from "@mesh/kernel";
 
-import { count, nonEmpty } from "./json-field.ts";
+import { count, countAt, nonEmpty } from "./json-field.ts";
 import type { Usage } from "./message.ts";
 import type { MessageAssembler } from "./message-assembler.ts";
 import type { StreamConfig } from "./provider.ts";
@@ -195,9 +195,11 @@ export class AnthropicState implements ProtocolState {
       cacheRead: count(value["cache_read_input_tokens"]) ?? before.cacheRead,
       cacheWrite: count(value["cache_creation_input_tokens"]) ?? before.cacheWrite,
     };
+    const reasoning = countAt(value, "output_tokens_details", "thinking_tokens") ?? before.reasoning;
     const usage: Usage = {
       ...parts,
       totalTokens: parts.input + parts.output + parts.cacheRead + parts.cacheWrite,
+      ...(reasoning === undefined ? {} : { reasoning }),
     };
     this.#assembler.setUsage(usage);
   }

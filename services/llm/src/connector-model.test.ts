@@ -84,6 +84,7 @@ test("options become settings, capabilities abilities, and unknown prices stay u
       name: "m",
       api: "openai-completions",
       provider: "c",
+      connector: "c.one",
       baseUrl: "http://h/v1",
       reasoning: true,
       contextWindow: 9000,
@@ -204,7 +205,7 @@ describe("a test of a connector", () => {
     expect(await tested(() => new Response(body))).toMatchObject({
       ok: true,
       said: "ok",
-      summary: expect.stringMatching(/^c: m answered "ok" in \d+ ms$/),
+      summary: expect.stringMatching(/^connector c\.one: m answered "ok" in \d+ ms$/),
     });
   });
 

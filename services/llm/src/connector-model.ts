@@ -59,6 +59,7 @@ export function connectorModel(connector: Connector, prices?: PriceBook): Connec
     name: connector.model,
     api,
     provider: providerOf(connector, api),
+    connector: connector.id,
     ...(host === "" ? {} : { baseUrl: host }),
     cost: null,
     ...abilitiesOf(connector, api),

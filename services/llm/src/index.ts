@@ -1,4 +1,3 @@
-export type { CallLimits } from "./call-guard.ts";
 export type { ChatEvent, ChatMessage, ChatRequest, Connector, StreamChat } from "./chat.ts";
 export { type ChatRegistry, type ChatRegistryOptions, createChatRegistry } from "./chat-registry.ts";
 export { createAnthropic } from "./anthropic.ts";
@@ -32,9 +31,6 @@ export {
   type Usage,
   type UserMessage,
 } from "./message.ts";
-export { createOpenAiChat, type OpenAiChatOptions, streamOpenAiChat } from "./openai-chat.ts";
-export { buildOpenAiRequest, type OpenAiRequest } from "./openai-request.ts";
-export { type OpenAiStreamOptions, parseOpenAiStream } from "./openai-stream.ts";
 export {
   type AnthropicCompat,
   type CacheConfig,

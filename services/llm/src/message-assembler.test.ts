@@ -2,7 +2,8 @@ import { FakeClock } from "@mesh/kernel/testing";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 
-import { MessageAssembler, parseArguments } from "./message-assembler.ts";
+import { parseArguments } from "./answer-block.ts";
+import { MessageAssembler } from "./message-assembler.ts";
 import type { StreamEvent } from "./provider.ts";
 import { ProviderError } from "./provider-error.ts";
 import { callOf } from "./testing/index.ts";

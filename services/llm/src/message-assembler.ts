@@ -9,17 +9,22 @@
  * A4  Ids of calls are unique within the message; a call without an id gets one that is never sent back.
  */
 
-import { type Clock, isObject, type JsonObject } from "@mesh/kernel";
+import type { Clock, JsonObject } from "@mesh/kernel";
 
-import type {
-  ApiProtocol,
-  AssistantMessage,
-  Content,
-  MalformedCall,
-  StopReason,
-  ThinkingContent,
-  Usage,
-} from "./message.ts";
+import {
+  type Block,
+  type CallBlock,
+  MAX_QUOTE,
+  newCall,
+  newText,
+  newThinking,
+  noteOf,
+  parseArguments,
+  textOf,
+  thinkingOf,
+  withUniqueIds,
+} from "./answer-block.ts";
+import type { ApiProtocol, AssistantMessage, Content, MalformedCall, StopReason, Usage } from "./message.ts";
 import { NO_USAGE } from "./message.ts";
 import type { StreamConfig, StreamSink } from "./provider.ts";
 import { ProviderError } from "./provider-error.ts";
@@ -35,35 +40,6 @@ export interface MessageAssemblerInit {
   /** A tool that only carries a structured answer: its call is the text. */
   readonly answerTool?: string;
 }
-
-interface TextBlock {
-  readonly kind: "text";
-  text: string;
-  metadata?: JsonObject;
-}
-
-interface ThinkingBlock {
-  readonly kind: "thinking";
-  text: string;
-  signature: string;
-  redacted: string;
-  isClosed: boolean;
-}
-
-interface CallBlock {
-  readonly kind: "call";
-  id: string;
-  name: string;
-  args: string;
-  metadata?: JsonObject;
-  isClosed: boolean;
-  /** A part of the stream was lost while this call was open. */
-  isDamaged: boolean;
-}
-
-type Block = TextBlock | ThinkingBlock | CallBlock;
-
-const MAX_QUOTE = 200;
 
 /** Builds the message of one attempt; see the file comment. */
 export class MessageAssembler {
@@ -334,69 +310,4 @@ export class MessageAssembler {
     const what = block.name === "" ? "The call names no tool" : "The arguments are not a valid JSON object";
     return { kind: "invalid", reason: `${what}; nothing was run. Write the call again.`, raw };
   }
-}
-
-/** Arguments as an object; undefined when they are not one. */
-export function parseArguments(text: string): JsonObject | undefined {
-  if (text.trim() === "") return {};
-  try {
-    const value: unknown = JSON.parse(text);
-    return isObject(value) ? (value as JsonObject) : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function newText(): TextBlock {
-  return { kind: "text", text: "" };
-}
-
-function newThinking(): ThinkingBlock {
-  return { kind: "thinking", text: "", signature: "", redacted: "", isClosed: false };
-}
-
-function newCall(): CallBlock {
-  return { kind: "call", id: "", name: "", args: "", isClosed: false, isDamaged: false };
-}
-
-function textOf(block: TextBlock): readonly Content[] {
-  if (block.text === "" && block.metadata === undefined) return [];
-  return [
-    {
-      type: "text",
-      text: block.text,
-      ...(block.metadata === undefined ? {} : { providerMetadata: block.metadata }),
-    },
-  ];
-}
-
-function thinkingOf(block: ThinkingBlock, protocol: ApiProtocol): readonly ThinkingContent[] {
-  if (block.text === "" && block.signature === "" && block.redacted === "") return [];
-  return [
-    {
-      type: "thinking",
-      thinking: block.text,
-      ...(block.signature === "" ? {} : { signature: block.signature }),
-      ...(block.redacted === "" ? {} : { redacted: block.redacted, redactedProtocol: protocol }),
-    },
-  ];
-}
-
-function noteOf(block: CallBlock, why: string): Content {
-  const quote = block.args.slice(0, MAX_QUOTE);
-  return {
-    type: "text",
-    text: `[tool call ${block.name === "" ? "(unnamed)" : block.name} was not run: ${why}${quote === "" ? "" : `; arguments so far: ${quote}`}]`,
-  };
-}
-
-function withUniqueIds(content: readonly Content[]): readonly Content[] {
-  const seen = new Set<string>();
-  return content.map((part) => {
-    if (part.type !== "toolCall") return part;
-    let { id } = part;
-    for (let n = 2; seen.has(id); n += 1) id = `${part.id}_${n}`;
-    seen.add(id);
-    return id === part.id ? part : { ...part, id };
-  });
 }

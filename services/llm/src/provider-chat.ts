@@ -23,6 +23,8 @@ export interface ProviderChatDeps {
   readonly random: () => number;
 }
 
+const MAX_ATTEMPTS = 3;
+
 const REASONS: Readonly<Record<StopReason, string>> = {
   stop: "stop",
   length: "length",
@@ -45,9 +47,14 @@ export function createProviderChat(deps: ProviderChatDeps): StreamChat {
         }
         return;
       } catch (error) {
-        const isRetried = error instanceof ProviderError && error.retryable && !saidSomething;
-        if (!isRetried || attempt > DEFAULT_RETRY.maxRetries || signal.aborted) throw error;
+        // A server that was silent for minutes is not waited for three times.
+        const isRetried =
+          error instanceof ProviderError && error.retryable && error.errorClass !== "timeout" && !saidSomething;
+        if (!isRetried || attempt >= MAX_ATTEMPTS || signal.aborted) throw error;
+        // A server that asks for more is better asked again by a person than by a waiting run.
+        if ((error.retryAfterMs ?? 0) > DEFAULT_RETRY.maxDelayMs) throw error;
         await deps.clock.sleep(delayOf(error, attempt, DEFAULT_RETRY, deps.random), signal);
+        if (signal.aborted) throw new ProviderError({ errorClass: "aborted", message: "the model call was cancelled" });
       }
     }
   };
@@ -60,10 +67,11 @@ async function* oneAttempt(
 ): AsyncGenerator<ChatEvent> {
   const reader = new AbortController();
   const queue: ChatEvent[] = [];
+  const calls: number[] = [];
   let wake: () => void = () => undefined;
   let ended = false;
   const sink = (event: StreamEvent): void => {
-    const said = chatEvent(event);
+    const said = chatEvent(event, calls);
     if (said !== undefined) queue.push(said);
     wake();
   };
@@ -89,20 +97,24 @@ async function* oneAttempt(
   }
 }
 
-function chatEvent(event: StreamEvent): ChatEvent | undefined {
+function chatEvent(event: StreamEvent, calls: number[]): ChatEvent | undefined {
   switch (event.type) {
     case "textDelta":
       return { kind: "text", text: event.delta };
     case "thinkingDelta":
       return { kind: "thinking", text: event.delta };
-    case "toolCallDelta":
+    case "toolCallDelta": {
+      // Readers count calls, not parts of the message.
+      const known = calls.indexOf(event.contentIndex);
+      const isNew = known < 0;
       return {
         kind: "tool_call",
-        index: event.contentIndex,
-        ...(event.id === "" ? {} : { id: event.id }),
-        ...(event.name === "" ? {} : { name: event.name }),
+        index: isNew ? calls.push(event.contentIndex) - 1 : known,
+        ...(isNew && event.id !== "" ? { id: event.id } : {}),
+        ...(isNew && event.name !== "" ? { name: event.name } : {}),
         arguments: event.delta,
       };
+    }
     default:
       return undefined;
   }

@@ -64,6 +64,8 @@ export interface ProviderErrorInit {
   readonly retryable?: boolean;
   readonly retryAfterMs?: number;
   readonly status?: number;
+  /** Id of the connector that was called. */
+  readonly connector?: string;
   readonly cause?: unknown;
 }
 
@@ -79,10 +81,13 @@ export class ProviderError extends MeshError {
 
   constructor(init: ProviderErrorInit) {
     const retryable = init.retryable ?? RETRYABLE.has(init.errorClass);
-    super(CODES[init.errorClass], init.message, {
+    // Whoever must act on a 403 holds a good key that may not do this.
+    const code = init.status === 403 ? "permission_denied" : CODES[init.errorClass];
+    super(code, init.message, {
       details: {
         error_class: init.errorClass,
         retry: retryable,
+        ...(init.connector === undefined ? {} : { connector: init.connector }),
         ...(init.status === undefined ? {} : { status: init.status }),
         ...(init.retryAfterMs === undefined ? {} : { retry_after_ms: init.retryAfterMs }),
       },

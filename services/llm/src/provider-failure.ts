@@ -111,7 +111,8 @@ export function statusError(
   const errorClass = classOfStatus(status, said, { text, isEmpty: body.trim() === "" });
   const told = answer.headers.get("x-should-retry");
   const wait = retryAfterMs(answer.headers, clock);
-  const quotes = text === "" ? "" : `; the server said: ${text}`;
+  // The body of a redirect only repeats the address.
+  const quotes = text === "" || status < 400 ? "" : `; the server said: ${text}`;
   return new ProviderError({
     errorClass,
     status,
@@ -129,7 +130,7 @@ export function transportError(thrown: unknown, config: StreamConfig): ProviderE
   const why = isObject(cause) && typeof cause["code"] === "string" ? cause["code"] : errorText(cause);
   return new ProviderError({
     errorClass: "network",
-    message: say(config, `the connection failed (${why}); check the address and your network`),
+    message: say(config, `no connection to ${originOf(config)} (${why}); check its host and your network`),
     cause: thrown,
   });
 }
@@ -149,8 +150,19 @@ export function retryAfterMs(headers: Headers, clock: Clock): number | undefined
 export function say(config: StreamConfig, text: string): string {
   let shown = text;
   for (const secret of secretsOf(config)) shown = shown.replaceAll(secret, "***");
-  const line = `${config.model.provider}: ${shown.replaceAll(/\s+/g, " ").trim()}`;
+  const line = `${speaker(config)}: ${shown.replaceAll(/\s+/g, " ").trim()}`;
   return line.length <= MAX_TEXT ? line : `${line.slice(0, MAX_TEXT - 1)}…`;
+}
+
+/** Who a message is about. */
+export function speaker(config: StreamConfig): string {
+  const { connector, provider } = config.model;
+  return connector === undefined ? provider : `connector ${connector}`;
+}
+
+function originOf(config: StreamConfig): string {
+  const { baseUrl, api } = config.model;
+  return baseUrl !== undefined && URL.canParse(baseUrl) ? new URL(baseUrl).origin : `the public address of ${api}`;
 }
 
 function secretsOf(config: StreamConfig): readonly string[] {
@@ -193,15 +205,15 @@ function sentence(config: StreamConfig, errorClass: ErrorClass, status: number):
     case "auth":
       return keyHint(config, status);
     case "quota":
-      return `no credit or quota left (HTTP ${status}); add credit or use another key`;
+      return `no credit left (HTTP ${status}); add credit or use another key`;
     case "rateLimit":
       return `too many requests or no capacity (HTTP ${status}); try again later`;
     case "overflow":
       return `the prompt is too long for ${config.model.id} (HTTP ${status}); shorten it or use a model with a larger context`;
     case "notFound":
       return status === 404
-        ? `the model "${config.model.id}" or the address was not found (HTTP 404); check both`
-        : `the address redirects elsewhere (HTTP ${status}); set the final address`;
+        ? `the model "${config.model.id}" or the address ${originOf(config)} was not found (HTTP 404); check its model and host`
+        : `${originOf(config)} redirects elsewhere (HTTP ${status}); set its host to the final address`;
     case "network":
     case "server":
       return `the server failed (HTTP ${status}); try again later`;
@@ -212,7 +224,10 @@ function sentence(config: StreamConfig, errorClass: ErrorClass, status: number):
 
 function keyHint(config: StreamConfig, status?: number): string {
   const what = (config.apiKey ?? "").trim() === "" ? "a key is needed" : "the key was refused";
-  return `${what}${status === undefined ? "" : ` (HTTP ${status})`}; set a valid key`;
+  const { connector } = config.model;
+  const how =
+    connector === undefined ? "set a valid key" : `set it with \`yao connector add ${connector} --key-env NAME\``;
+  return `${what}; ${how}${status === undefined ? "" : ` (HTTP ${status})`}`;
 }
 
 function hint(config: StreamConfig, fault: ProviderFault): string {

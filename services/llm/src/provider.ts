@@ -84,6 +84,8 @@ export interface ModelConfig {
   readonly api: ApiProtocol;
   /** Who serves it, such as `anthropic`, `groq`, `local`. */
   readonly provider: string;
+  /** Id of the connector that it came from, for messages to people. */
+  readonly connector?: string;
   /** Absent: the provider's public address. */
   readonly baseUrl?: string;
   readonly reasoning: boolean;

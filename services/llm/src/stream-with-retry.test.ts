@@ -207,6 +207,12 @@ describe("time-outs", () => {
     });
   });
 
+  test("silence ends in its own time also when the first byte was allowed more", async () => {
+    const made = call([silent(HELLO)], { ...once, timeouts: { ...LIMITS, firstByteMs: 20_000 } });
+    await pass(made.clock, 2250);
+    expect(await made.message).toMatchObject({ errorClass: "timeout" });
+  });
+
   test("keep-alives alone do not count as an answer", async () => {
     const made = call([dripping(": ping\n\n")], once);
     expect(await settle(made, 6000)).toMatchObject({
@@ -281,6 +287,7 @@ describe("aborts", () => {
 test.each<[string, Partial<StreamConfig>, ErrorClass]>([
   ["a bad address", { model: callOf({ api: "openai-completions", baseUrl: "nonsense" }, []).model }, "config"],
   ["a bad key", { apiKey: "a\nb" }, "auth"],
+  ["a schema that is no JSON", { tools: [{ name: "t", description: "", parameters: { x: 1n as never } }] }, "config"],
 ])("%s is a message as well, and nothing is sent", async (_what, more, errorClass) => {
   const made = call([whole(HELLO + STOP)], more);
   expect(await settle(made)).toMatchObject({ stopReason: "error", errorClass });

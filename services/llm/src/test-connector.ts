@@ -66,7 +66,7 @@ export async function testConnector(
       () => undefined,
       signal,
     );
-    return answered(message, took());
+    return answered(message, connector, took());
   } catch (thrown) {
     const error = thrown instanceof ProviderError ? thrown : undefined;
     const errorClass = error?.errorClass ?? "config";
@@ -75,16 +75,18 @@ export async function testConnector(
   }
 }
 
-function answered(message: AssistantMessage, durationMs: number): ConnectorTest {
+function answered(message: AssistantMessage, connector: ConnectorModel, durationMs: number): ConnectorTest {
   if (message.stopReason === "refusal") {
     const summary = `${message.model} refused: ${message.errorMessage ?? "no reason given"}`;
     return { ok: false, summary, fix: FIXES.refusal, errorClass: "refusal", durationMs };
   }
   const said = textOf(message.content).replaceAll(/\s+/g, " ").trim().slice(0, 80);
+  const { connector: id, provider } = connector.model;
+  const name = id === undefined ? provider : `connector ${id}`;
   const what = said === "" ? "answered" : `answered "${said}"`;
   return {
     ok: true,
-    summary: `${message.provider}: ${message.model} ${what} in ${durationMs} ms`,
+    summary: `${name}: ${message.model} ${what} in ${durationMs} ms`,
     durationMs,
     ...(said === "" ? {} : { said }),
   };

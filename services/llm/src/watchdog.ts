@@ -55,7 +55,10 @@ export class Watchdog {
 
   /** Bytes arrived. */
   byte(): void {
+    const isFirst = this.#byteAt === undefined;
     this.#byteAt = this.#clock.monotonic();
+    // Silence may be allowed less time than the first byte was.
+    if (isFirst) this.#arm();
   }
 
   /** Something was said. */

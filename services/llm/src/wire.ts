@@ -7,13 +7,13 @@
  * X3  Bodies and errors are bounded.
  */
 
-import type { Clock } from "@mesh/kernel";
+import { type Clock, errorText } from "@mesh/kernel";
 
 import type { AssistantMessage } from "./message.ts";
 import type { MessageAssembler } from "./message-assembler.ts";
 import type { StreamConfig, StreamSink, Timeouts } from "./provider.ts";
 import { ProviderError } from "./provider-error.ts";
-import { say, statusError, transportError } from "./provider-failure.ts";
+import { say, speaker, statusError, transportError } from "./provider-failure.ts";
 import { DEFAULT_TIMEOUTS, Watchdog } from "./watchdog.ts";
 
 /** Environment variables, read per request where a protocol needs them. */
@@ -95,7 +95,7 @@ export function timeoutsOf(config: StreamConfig): Timeouts {
 
 async function run(call: Exchange, deps: ProviderDeps, watchdog: Watchdog): Promise<void> {
   const { config } = call;
-  const wire = await watchdog.wait(Promise.resolve(call.build()));
+  const wire = await watchdog.wait(built(call));
   for (const warning of wire.warnings ?? []) call.assembler.warn(warning, warning);
   const send = deps.fetch ?? fetch;
   const answer = await watchdog.wait(
@@ -114,6 +114,27 @@ async function run(call: Exchange, deps: ProviderDeps, watchdog: Watchdog): Prom
   if (watchdog.signal.aborted && call.signal.aborted) throw watchdog.signal.reason as Error;
   if (call.assembler.isEmpty && call.reader.events === 0) {
     throw new ProviderError({ errorClass: "network", message: say(config, "the server answered nothing") });
+  }
+}
+
+async function built(call: Exchange): Promise<WireRequest> {
+  try {
+    return await call.build();
+  } catch (error) {
+    if (error instanceof ProviderError) throw error;
+    // A history or a schema that is no JSON must not pass for a lost connection, which would be tried again.
+    const message = `the request could not be built: ${errorText(error)}`;
+    throw new ProviderError({ errorClass: "config", message, cause: error });
+  }
+}
+
+function feed(reader: BodyReader, bytes: Uint8Array): void {
+  try {
+    reader.feed(bytes);
+  } catch (error) {
+    if (error instanceof ProviderError) throw error;
+    const message = `the server's answer could not be read: ${errorText(error)}`;
+    throw new ProviderError({ errorClass: "protocol", message, cause: error });
   }
 }
 
@@ -136,7 +157,7 @@ async function readBody(answer: Response, call: Exchange, watchdog: Watchdog): P
         if (discarded > MAX_DISCARDED_BYTES) break;
         continue;
       }
-      reader.feed(value);
+      feed(reader, value);
       if (reader.events !== events) {
         events = reader.events;
         watchdog.progress();
@@ -207,10 +228,12 @@ async function errorBody(answer: Response, watchdog: Watchdog): Promise<string> 
 
 function named(thrown: unknown, config: StreamConfig): ProviderError {
   const error = transportError(thrown, config);
-  if (error.message.startsWith(`${config.model.provider}: `) || error.errorClass === "aborted") return error;
+  if (error.errorClass === "aborted") return error;
+  const { connector } = config.model;
   return new ProviderError({
     errorClass: error.errorClass,
-    message: say(config, error.message),
+    message: error.message.startsWith(`${speaker(config)}: `) ? error.message : say(config, error.message),
+    ...(connector === undefined ? {} : { connector }),
     retryable: error.retryable,
     ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
     ...(error.status === undefined ? {} : { status: error.status }),

@@ -44,6 +44,11 @@ export class PathSandbox {
     return target;
   }
 
+  /** Throws when a real path has come to mean another one since it was judged. */
+  async assertStill(path: string): Promise<void> {
+    if ((await this.resolve(path)) !== path) throw outside(path);
+  }
+
   /** Opens the real path without following a link that appeared meanwhile, and judges what was opened. */
   async open(path: string, flags: number): Promise<FileHandle> {
     const handle = await open(path, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK);

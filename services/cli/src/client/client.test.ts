@@ -85,6 +85,13 @@ test("a coordinator that does not answer in time is an error with advice", async
   server.close();
 });
 
+test("a port that fetch refuses is named", async () => {
+  await expect(new Client(systemClock, { url: "http://127.0.0.1:6000" }).get("/v1/x")).rejects.toMatchObject({
+    code: "invalid_argument",
+    message: "web clients refuse to use port 6000 — choose another with --port",
+  });
+});
+
 async function listen(server: Server): Promise<string> {
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;

@@ -38,6 +38,13 @@ export function errorOfNetwork(thrown: unknown, url: string): MeshError {
         cause: thrown,
       });
     case undefined:
+      if (isRefusedPort(thrown)) {
+        return new MeshError(
+          "invalid_argument",
+          `web clients refuse to use port ${new URL(url).port} — choose another with --port`,
+          { cause: thrown },
+        );
+      }
       return MeshError.from(thrown).code === "cancelled"
         ? MeshError.from(thrown)
         : new MeshError("unavailable", `the coordinator at ${url} gave no answer — try again, or run \`yao doctor\``, {
@@ -118,6 +125,11 @@ function codeOfStatus(status: number): ErrorCode {
     default:
       return status >= 500 ? "internal" : "unknown";
   }
+}
+
+// fetch, as browsers do, refuses the ports of some old protocols, such as 6000.
+function isRefusedPort(thrown: unknown): boolean {
+  return thrown instanceof Error && thrown.cause instanceof Error && thrown.cause.message === "bad port";
 }
 
 // fetch hides the errno in `cause`, and behind an AggregateError when a name has several addresses.
