@@ -5,7 +5,7 @@
  * O2  A request reaches its handler only through `validate`, whatever carried it.
  */
 
-import { isObject, MeshError } from "@mesh/kernel";
+import { MeshError } from "@mesh/kernel";
 import type { z } from "zod";
 
 import { NODE_ROWS } from "./node-rows.ts";
