@@ -121,6 +121,20 @@ describe("queues", () => {
     expect(agent.messages.slice(1, 4).map(messageText)).toEqual(["c", "a", "b"]);
   });
 
+  test("a message taken from its queue by a run that then fails is not lost", async () => {
+    const agent: Agent = agentOf(new ScriptedProvider({ calls: [{ name: "t" }, { name: "t" }] }), {
+      toolStrategy: "sequential",
+      tools: [scriptedTool("t", () => (agent.steer("wait"), "ok"))],
+      afterTurn: () => {
+        throw new Error("boom");
+      },
+    });
+    agent.followUp("later");
+    expect((await agent.prompt("go").result).end.kind).toBe("failed");
+    expect(agent.steering.snapshot().map(messageText)).toEqual(["wait"]);
+    expect(agent.followUps.length).toBe(1);
+  });
+
   test("queued messages pass the filters where the agent asks for it", async () => {
     const agent = agentOf(new ScriptedProvider({ text: "1" }), {
       filterQueued: true,

@@ -3,11 +3,13 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 
 import type { AgentEvent } from "./event.ts";
+import { sharedHooks } from "./extension.ts";
 import type { LoopConfig } from "./loop-config.ts";
 import { messageText, userMessage } from "./message.ts";
 import { resumeRun, type RunIo, type RunResult, startRun } from "./run.ts";
 import { type RunState, readRunState } from "./run-state.ts";
-import { ScriptedProvider, type ScriptedStep, scriptedModel, scriptedTool } from "./testing/index.ts";
+import { SharedState } from "./shared-state.ts";
+import { ScriptedProvider, type ScriptedStep, scriptedModel, scriptedTool, settlesAtOnce } from "./testing/index.ts";
 import { transcript } from "./testing/transcript-arbitrary.ts";
 import { checkTranscript } from "./transcript.ts";
 
@@ -215,4 +217,46 @@ test("over 200 turns the bytes of the request's prefix change only where a compa
   expect(compactions).toBeGreaterThan(0);
   expect(compactions).toBeLessThan(20);
   expect(provider.faults).toEqual([]);
+});
+
+test("aborted at every single await of a rich run, the history is sound, the events balance, and it settles at once", async () => {
+  const steps: ScriptedStep[] = [
+    { text: ["a"], error: { errorClass: "network", message: "reset", retryAfterMs: 0 } },
+    { text: ["b"], calls: [{ name: "slow" }, { name: "quick" }, { name: "broken" }, { name: "missing" }] },
+    { text: ["c"] },
+  ];
+  let isOver = false;
+  let ticks = 0;
+  for (; !isOver; ticks += 1) {
+    const stop = new AbortController();
+    const events: AgentEvent[] = [];
+    const history: RunIo["history"] = [];
+    const followUps = [userMessage("and?", 1)];
+    const running = startRun(
+      [userMessage("go", 1)],
+      {
+        model: scriptedModel(),
+        provider: new ScriptedProvider(...steps, { text: ["d"] }),
+        // No timer in this run: every step of it is a microtask.
+        clock: { ...systemClock, sleep: () => Promise.resolve() },
+        tools: toolsWith(() => undefined),
+        inputFilters: [() => Promise.resolve({ kind: "pass" })],
+        middleware: [{ beforeTool: () => Promise.resolve({ kind: "allow" }) }],
+        extensions: [
+          sharedHooks("all", { beforeModel: async () => ({ kind: "pass" }), onStop: async () => ({ kind: "accept" }) }),
+        ],
+        outputStash: new SharedState(),
+        onCheckpoint: () => Promise.resolve(),
+        pollFollowUps: () => followUps.splice(0, 1),
+      },
+      { history, sink: (event) => void events.push(event), signal: stop.signal },
+    );
+    for (let tick = 0; tick < ticks; tick += 1) await Promise.resolve();
+    isOver = events.at(-1)?.type === "agentEnd";
+    expect(await settlesAtOnce(stop, running)).toBe(true);
+    expect(checkTranscript(history)).toEqual([]);
+    expect(unbalanced(events)).toEqual([]);
+    expect(events.at(-1)?.type).toBe("agentEnd");
+  }
+  expect(ticks).toBeGreaterThan(100);
 });

@@ -51,6 +51,14 @@ export {
   type ToolChoice,
   type ToolDefinition,
 } from "./provider.ts";
+export {
+  fetchPrices,
+  type LivePrices,
+  type LivePricesDeps,
+  type MappedPrices,
+  MODELS_DEV,
+  modelsDevPrices,
+} from "./live-prices.ts";
 export { type LanguageModelLike, languageModelProvider } from "./language-model.ts";
 export { costUsd, PriceBook, type PriceTable, ratesFor, type ReadPrices, readPriceTable } from "./price-book.ts";
 export { createProviders } from "./providers.ts";
