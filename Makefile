@@ -10,6 +10,8 @@ node_modules/.setup: package.json package-lock.json
 	npm ci
 	sh deploy/install-nats.sh
 	npm run -s build
+	@# npm links a command only when its file is there, which it is since the build.
+	@npm rebuild --silent --ignore-scripts @mesh/cli
 	@touch $@
 
 up: setup ## run the whole system on this device (Ctrl-C stops it)

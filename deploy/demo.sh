@@ -11,13 +11,11 @@ unset YAO_URL YAO_TOKEN YAO_WORKSPACE
 
 yao() { node "$root/services/cli/dist/main.js" "$@"; }
 say() { printf '\n\033[1m# %s\033[0m\n' "$*"; }
-free_port() { node -e 'const s=require("net").createServer().listen(0,"127.0.0.1",()=>{console.log(s.address().port);s.close()})'; }
 field() { node -e 'let t="";process.stdin.on("data",d=>t+=d).on("end",()=>{let v=JSON.parse(t);for(const k of process.argv[1].split("."))v=v?.[k];console.log(v??"")})' "$1"; }
 
 cleanup() {
   code=$?
-  yao down --data "$second" >/dev/null 2>&1 || true
-  if [ -n "${node_pid:-}" ]; then kill "$node_pid" 2>/dev/null || true; wait "$node_pid" 2>/dev/null || true; fi
+  yao node stop --data "$second" >/dev/null 2>&1 || true
   yao down >/dev/null 2>&1 || true
   rm -rf "$home"
   exit "$code"
@@ -26,17 +24,12 @@ trap cleanup EXIT
 trap 'exit 130' INT TERM
 
 say "yao up: PostgreSQL, NATS, the coordinator and this device's node, in one command"
-port="$(free_port)"
-yao up --detach --port "$port" --grpc-port "$(free_port)" --nats-port "$(free_port)"
+yao up --detach --port 0 --grpc-port 0 --nats-port 0
+url="$(yao whoami --json | field url)"
 
 say "a second device joins with one command and the coordinator's one URL"
 token="$(yao node token create --json | field token)"
-yao node join "http://127.0.0.1:$port" --token "$token" --name studio --label gpu=yes --data "$second" >"$home/studio.log" 2>&1 &
-node_pid=$!
-for _ in $(seq 1 100); do
-  if yao node list --json | grep -q '"studio"' && [ "$(yao node show studio --json | field node.status)" = online ]; then break; fi
-  sleep 0.2
-done
+yao node join "$url" --token "$token" --name studio --label gpu=yes --data "$second" --detach
 yao node list
 
 say "an app is a directory; it is checked and pushed"

@@ -109,6 +109,17 @@ describe("retry-safe events", () => {
     expect(shown.slice(-4)).toEqual(["messageStart", "messageEnd", "turnEnd", "agentEnd"]);
   });
 
+  test("show a cancelled attempt as start and end without its text", () => {
+    const filter = new RetrySafeFilter();
+    const message = { ...answer(), stopReason: "aborted" as const };
+    const shown = [
+      { type: "messageStart" as const, message },
+      { type: "messageUpdate" as const, message, delta: { type: "text" as const, delta: "half" } },
+      { type: "messageEnd" as const, message },
+    ].flatMap((event) => filter.push(event));
+    expect(shown.map((event) => event.type)).toEqual(["messageStart", "messageEnd"]);
+  });
+
   test("drop an attempt that was never closed", () => {
     const filter = new RetrySafeFilter();
     const message = { ...answer(), content: [] };

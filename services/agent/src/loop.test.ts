@@ -1,5 +1,6 @@
 import { systemClock, until } from "@mesh/kernel";
 import { FakeClock } from "@mesh/kernel/testing";
+import type { StreamProvider } from "@mesh/llm";
 import { afterEach, describe, expect, test } from "vitest";
 
 import type { AgentEvent } from "./event.ts";
@@ -328,6 +329,23 @@ describe("cancellation", () => {
     expect(isAtOnce).toBe(true);
     expect(run.history.at(-1)).toMatchObject({ stopReason: "aborted", content: [{ type: "text", text: "half" }] });
     expect(run.types().slice(-3)).toEqual(["messageEnd", "turnEnd", "agentEnd"]);
+  });
+
+  test("whatever a provider says after the cancellation reaches nobody", async () => {
+    let talk: (() => void) | undefined;
+    const provider = new ScriptedProvider({ text: "half", ignoresAbort: true });
+    const talking: StreamProvider = {
+      protocol: "demo",
+      stream: (config, sink, signal) => {
+        talk = () => sink({ type: "textDelta", contentIndex: 0, delta: "late" });
+        return provider.stream(config, sink, signal);
+      },
+    };
+    const run = bench(provider, { provider: talking });
+    await abortWhen(run, () => run.types().includes("messageUpdate"));
+    talk?.();
+    expect(run.types().at(-1)).toBe("agentEnd");
+    expect(JSON.stringify(run.history)).not.toContain("late");
   });
 
   test("in the pause before a retry it ends as aborted and onError stays silent", async () => {

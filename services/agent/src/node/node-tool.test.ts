@@ -188,12 +188,13 @@ describe("bash", () => {
 
   test("a cancelled run ends the command, its children, and those that left its group", async () => {
     const mark = `6${process.pid}.5`;
-    const command = `setsid sleep ${mark}1 & (setsid sleep ${mark}2 &) ; sleep ${mark}3 & bash -c 'sleep ${mark}4; :'; echo`;
+    const unmarked = `env -i $(command -v sleep) ${mark}5 &`;
+    const command = `${unmarked} setsid sleep ${mark}1 & (setsid sleep ${mark}2 &) ; sleep ${mark}3 & bash -c 'sleep ${mark}4; :'; echo`;
     const run = bench(new ScriptedProvider({ calls: [{ name: "bash", arguments: { command } }] }), {
       tools: codingTools({ clock: systemClock, cwd: dir, env }),
     });
     const running = run.start("go");
-    await until(() => alive(mark).filter((line) => line.startsWith("sleep")).length === 4);
+    await until(() => alive(mark).filter((line) => /^\S*sleep/.test(line)).length === 5);
     expect(await settlesAtOnce(run.stop, running)).toBe(true);
     await running;
     await until(() => alive(mark).length === 0);

@@ -59,7 +59,7 @@ async function push(cli: Cli, args: readonly string[], flags: PushFlags): Promis
   const { app } = answer;
   print(cli, flags, answer, () =>
     answer.changed
-      ? `${name} version ${app?.version ?? "?"} pushed: ${app?.assistants ?? 0} assistants\n`
+      ? `${name} version ${app?.version ?? "?"} pushed: ${countText(app?.assistants ?? 0)}\n`
       : `${name} is unchanged at version ${app?.version ?? "?"}\n`,
   );
   return undefined;
@@ -87,7 +87,7 @@ function checkCommand(builder: Builder): Command {
       else if (isBroken) throw refused(cli, problems);
       else {
         showProblems(cli, problems);
-        cli.terminal.out(`ok: ${assistants} assistants\n`);
+        cli.terminal.out(`ok: ${countText(assistants)}\n`);
       }
       return isBroken ? 1 : 0;
     },
@@ -212,6 +212,10 @@ function refused(cli: Cli, problems: readonly Problem[], result = ""): MeshError
     "invalid_argument",
     `the app has ${errors} ${errors === 1 ? "error" : "errors"}${result} — mend the files above and try again`,
   );
+}
+
+function countText(assistants: number): string {
+  return assistants === 1 ? "1 assistant" : `${assistants} assistants`;
 }
 
 function isError(problem: Problem): boolean {
