@@ -155,7 +155,15 @@ export class Agent implements AsyncDisposable {
   resume(answers: Readonly<Record<string, CallAnswer>> = {}): RunHandle {
     const state = this.#waiting;
     if (state === undefined) throw new MeshError("failed_precondition", "no run waits for an answer");
-    const handle = this.#handle((io) => resumeRun(state, answers, this.#config(), io));
+    const handle = this.#handle(async (io) => {
+      try {
+        return await resumeRun(state, answers, this.#config(), io);
+      } catch (error) {
+        // Misuse, before anything happened: the calls still wait.
+        this.#waiting = state;
+        throw error;
+      }
+    });
     this.#waiting = undefined;
     return handle;
   }

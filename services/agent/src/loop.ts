@@ -28,6 +28,7 @@ import { type AgentMessage, userMessage } from "./message.ts";
 import { respond } from "./model-turn.ts";
 import type { CallAnswer } from "./run-state.ts";
 import { takeFollowUps, takeSteering } from "./steering.ts";
+import { failureText } from "./tool.ts";
 import { abandonPending, queueCalls, runPending } from "./tool-phase.ts";
 
 type Step = { readonly kind: "next"; readonly hadCalls: boolean } | { readonly kind: "end"; readonly end: RunEnd };
@@ -67,12 +68,14 @@ export async function driveResumed(run: LiveRun, answers: ReadonlyMap<string, Ca
     await run.checkpoint("turn");
   }
   await takeSteering(run);
-  return drive(run);
+  // Saved between its last answer and its end: asking again would be billed again.
+  const last = run.history.findLast((message) => message.role !== "extension");
+  return drive(run, last?.role !== "assistant");
 }
 
-/** Runs turns until the run ends. */
-export async function drive(run: LiveRun): Promise<RunEnd> {
-  for (let needsTurn = true; ; needsTurn = false) {
+/** Runs turns until the run ends; without a first turn when nothing is left to ask. */
+export async function drive(run: LiveRun, hasQuestion: boolean = true): Promise<RunEnd> {
+  for (let needsTurn = hasQuestion; ; needsTurn = false) {
     while (needsTurn || run.inbox.length > 0) {
       const step = await turn(run);
       if (step.kind === "end") return step.end;
@@ -152,8 +155,14 @@ async function afterResponse(run: LiveRun, message: AssistantMessage): Promise<S
 function repaired(run: LiveRun, call: ReturnType<typeof toolCallsOf>[number]): typeof call {
   if (run.tools.some((tool) => tool.name === call.name)) return call;
   const { repairToolCall } = run.config;
-  const fixed = repairToolCall?.(call, run.tools);
-  return fixed === undefined ? call : { ...fixed, id: call.id };
+  try {
+    const fixed = repairToolCall?.(call, run.tools);
+    return fixed === undefined ? call : { ...fixed, id: call.id };
+  } catch (thrown) {
+    // The call is in the history already: it is answered as it came.
+    run.log("error", "repair of a tool call failed", { toolCallId: call.id, err: failureText(thrown) });
+    return call;
+  }
 }
 
 async function watchForLoop(run: LiveRun, calls: ReturnType<typeof toolCallsOf>): Promise<RunEnd | undefined> {

@@ -28,7 +28,7 @@ import { addCompaction } from "./stats.ts";
 import { startSpan } from "./telemetry.ts";
 import { historyTokens } from "./token.ts";
 import type { AgentTool } from "./tool.ts";
-import { neverRuns } from "./transcript.ts";
+import { neverRuns, repairTranscript } from "./transcript.ts";
 
 /** How a turn's request went. */
 export type TurnResponse =
@@ -63,7 +63,9 @@ function fit(run: LiveRun, config: ContextConfig): void {
   let method = "tiered";
   let summary: ReturnType<NonNullable<typeof strategy.takeSummary>>;
   try {
-    fitted = strategy.compact(run.history, config);
+    const compacted = strategy.compact(run.history, config);
+    // A strategy of the application's own may part calls from their results.
+    fitted = compacted === run.history ? compacted : repairTranscript(compacted, run.clock.now());
     method = strategy.method ?? "custom";
     summary = strategy.takeSummary?.();
     const spend = strategy.takeSpend?.();

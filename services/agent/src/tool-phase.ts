@@ -69,15 +69,15 @@ function nextUnit(run: LiveRun, size: number): readonly number[] {
 
 async function runUnit(run: LiveRun, unit: readonly number[]): Promise<void> {
   if (run.chain.hasFailed) {
-    for (const index of unit) await settle(run, index, answered(run, index, FAILED_RUN_TEXT));
+    await settleTogether(run, (_each, index) => unit.includes(index), FAILED_RUN_TEXT);
     return;
   }
   const judged = await Promise.all(unit.map(async (index) => [index, await judgeAt(run, index)] as const));
-  const isCancelled = run.signal.aborted;
+  // Cancelled by a gate: nothing starts, and `runPending` answers all of them together.
+  if (run.signal.aborted) return;
   const starts: Promise<void>[] = [];
   for (const [index, judgement] of judged) {
-    if (isCancelled) await settle(run, index, answered(run, index, CANCELLED_TEXT));
-    else if (judgement.kind === "answer") await settle(run, index, answered(run, index, judgement.text));
+    if (judgement.kind === "answer") await settle(run, index, answered(run, index, judgement.text));
     else if (judgement.kind === "wait") await wait(run, index, judgement);
     else starts.push(start(run, index, judgement.tool, judgement.args));
   }
@@ -147,21 +147,29 @@ async function capped(
 }
 
 async function settleReady(run: LiveRun, text: string): Promise<void> {
-  for (const [index, each] of run.pending.entries()) {
-    if (each.status === "ready") await settle(run, index, answered(run, index, text));
-  }
+  await settleTogether(run, (each) => each.status === "ready", text);
 }
 
 /** Answers every call that has no result, and leaves nothing pending. */
 export async function abandonPending(run: LiveRun, text: string): Promise<void> {
-  for (const [index, each] of run.pending.entries()) {
-    if (each.status === "settled" || each.status === "recorded") continue;
-    // The start of a started call was told already.
-    const result = each.status === "started" ? ended(run, each, text) : answered(run, index, text);
-    await settle(run, index, result);
-  }
+  await settleTogether(run, (each) => each.status !== "settled" && each.status !== "recorded", text);
   flush(run);
   run.pending = [];
+}
+
+/** Gives calls the loop's own answer, all before the run is saved: a state between two of them would run the rest. */
+async function settleTogether(run: LiveRun, isMeant: (each: PendingCall, index: number) => boolean, text: string): Promise<void> {
+  let isAny = false;
+  for (const [index, each] of run.pending.entries()) {
+    if (!isMeant(each, index)) continue;
+    // The start of a started call was told already.
+    const result = each.status === "started" ? ended(run, each, text) : answered(run, index, text);
+    update(run, index, { status: "settled", content: result.output.content, isError: true });
+    isAny = true;
+  }
+  if (!isAny) return;
+  flush(run);
+  await run.checkpoint("toolResult");
 }
 
 /** Records every result whose turn it is. */

@@ -84,8 +84,7 @@ async function run(cli: Cli, args: readonly string[], flags: RunFlags): Promise<
       print(cli, flags, { run: created }, () => `${created.id}\n`);
       return stopped === undefined ? 0 : exitCodeOf(stopped);
     }
-    if (flags.json !== true)
-      cli.terminal.progress(`${created.id} ${created.state}${created.reason === "" ? "" : `: ${created.reason}`}`);
+    if (flags.json !== true) cli.terminal.progress(created.id);
     // The session listens before this stops listening: an interrupt between the two would be lost, and the run with it.
     return await watchRun(
       { client, terminal: cli.terminal, interrupts: cli.interrupts, clock: cli.clock },

@@ -1,7 +1,8 @@
 /** `yao up` and `yao down`. */
 
+import { existsSync } from "node:fs";
 import { networkInterfaces } from "node:os";
-import { join } from "node:path";
+import { delimiter, join } from "node:path";
 
 import { errorText, MeshError } from "@mesh/kernel";
 import type { Command } from "commander";
@@ -197,12 +198,26 @@ function reportText(cli: Cli, report: UpReport, flags: UpFlags): string {
         ]),
     "",
     "next:",
-    ...(report.data_dir === homeDirectory(undefined, cli.options) ? [] : [`  export YAO_HOME=${report.data_dir}`]),
+    ...aliasHint(cli),
+    ...(report.data_dir === homeDirectory(undefined, cli.options)
+      ? []
+      : [`  export YAO_HOME=${shellWord(report.data_dir)}`]),
     '  yao run hello "Good morning"',
     "  yao node list",
     ...joinHint(report.url, flags.host ?? cli.options.host ?? "127.0.0.1"),
   ];
   return `${lines.join("\n")}\n`;
+}
+
+// From a clone the command has no name of its own yet.
+function aliasHint(cli: Cli): readonly string[] {
+  const isNamed = (cli.env["PATH"] ?? "").split(delimiter).some((dir) => dir !== "" && existsSync(join(dir, "yao")));
+  return isNamed ? [] : [`  alias yao=${shellWord(`node ${shellWord(cli.self.script)}`)}`];
+}
+
+/** Text as one word of a shell, quoted when it must be. */
+export function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
 function joinHint(url: string, host: string): readonly string[] {

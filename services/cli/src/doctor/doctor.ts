@@ -5,7 +5,7 @@ import { accessSync, constants, existsSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 
-import { errorText } from "@mesh/kernel";
+import { type Clock, errorText, MeshError } from "@mesh/kernel";
 import type { GetStatusResponse, ListNodesResponse, WhoAmIResponse } from "@mesh/proto";
 
 import type { Cli, Target } from "../cli.ts";
@@ -25,6 +25,7 @@ const OLDEST_NODE = [20, 19] as const;
 // Since 2.10 the server keeps the settings of streams that 2.9 drops.
 const OLDEST_COMFORTABLE_NATS = [2, 10] as const;
 const MAX_SKEW_MS = 5000;
+const HEALTH_MS = 5000;
 
 /** All findings, in the order a person reads them. */
 export async function examine(cli: Cli, home: string, target: () => Target): Promise<readonly Finding[]> {
@@ -121,10 +122,7 @@ async function checkCoordinator(cli: Cli, target: () => Target): Promise<readonl
   const client = new Client(cli.clock, resolved);
   let skewMs: number;
   try {
-    const sentAt = cli.clock.now();
-    const response = await client.open("GET", "/healthz", {});
-    await response.arrayBuffer();
-    skewMs = skewOf(response.headers.get("date"), (sentAt + cli.clock.now()) / 2);
+    skewMs = await measureSkew(cli.clock, client);
   } catch (error) {
     return [{ level: "fail", what, text: errorText(error) }];
   }
@@ -138,6 +136,27 @@ async function checkCoordinator(cli: Cli, target: () => Target): Promise<readonl
           advice: "synchronise this device's time",
         };
   return [{ level: "ok", what, text: `reachable at ${resolved.url}` }, skew, ...(await checkRights(client))];
+}
+
+// Rejects when there is no answer.
+async function measureSkew(clock: Clock, client: Client): Promise<number> {
+  const deadline = new AbortController();
+  const cancel = clock.after(HEALTH_MS, () =>
+    deadline.abort(
+      new MeshError(
+        "deadline_exceeded",
+        `${client.url} takes connections but gives no answer — see log/coordinator.log in its data directory, or start it again`,
+      ),
+    ),
+  );
+  try {
+    const sentAt = clock.now();
+    const response = await client.open("GET", "/healthz", { signal: deadline.signal });
+    await response.arrayBuffer();
+    return skewOf(response.headers.get("date"), (sentAt + clock.now()) / 2);
+  } finally {
+    cancel();
+  }
 }
 
 async function checkRights(client: Client): Promise<readonly Finding[]> {

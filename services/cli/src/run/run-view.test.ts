@@ -67,9 +67,9 @@ describe("the text of a run", () => {
 });
 
 test("changes of state are told once, with their reason", () => {
-  const waiting = event("run.queued", { reason: "waiting for device laptop" });
-  expect(show(waiting, waiting, event("run.running", { node: "laptop" }))).toEqual([
-    { kind: "status", text: "queued: waiting for device laptop" },
+  const waiting = event("run.waiting", { reason: "waiting for device laptop" });
+  expect(show(event("run.queued", {}), waiting, waiting, event("run.running", { node: "laptop" }))).toEqual([
+    { kind: "status", text: "waiting for device laptop" },
     { kind: "status", text: "running on laptop" },
   ]);
 });

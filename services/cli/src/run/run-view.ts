@@ -116,8 +116,9 @@ function statusText(change: string, data: Readonly<Record<string, unknown>>): st
   const node = stringOf(data["node"]) || stringOf(data["node_name"]);
   switch (change) {
     case "queued":
+      return reason === "" ? "" : `queued: ${reason}`;
     case "waiting":
-      return reason === "" ? change : `${change}: ${reason}`;
+      return reason.startsWith("waiting") ? reason : `waiting: ${reason}`;
     case "placed":
       return node === "" ? reason : `placed on ${node}`;
     case "started":

@@ -1,7 +1,7 @@
 /** Long-running commands in the background: starting one and waiting until it is ready, and stopping the owner of a data directory. */
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, existsSync, openSync } from "node:fs";
+import { closeSync, openSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 
 import { isObject, MeshError, takeLock, until } from "@mesh/kernel";
@@ -94,9 +94,24 @@ function exists(pid: number): boolean {
   }
 }
 
+// Not being allowed to look is not the same as nothing being there.
+function isThere(path: string): boolean {
+  try {
+    statSync(path);
+    return true;
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "EACCES") {
+      throw new MeshError("permission_denied", `${dirname(path)} cannot be read — do it as the user who owns it`, {
+        cause: error,
+      });
+    }
+    return false;
+  }
+}
+
 /** The process that holds the lock at `path`. */
 export function ownerOf(path: string): number | undefined {
-  if (!existsSync(path)) return undefined;
+  if (!isThere(path)) return undefined;
   try {
     takeLock(path, "yao").release();
     return undefined;

@@ -80,6 +80,17 @@ test("a final end is told once and nothing is started again", async () => {
   await running;
 });
 
+test("a part that is killed stays down without a word", async () => {
+  const { clock, instances, said, supervised, stop, running } = supervise({});
+  await until(() => instances.length === 1);
+  supervised.kill();
+  await clock.advance(60_000);
+  expect(instances).toHaveLength(1);
+  expect(said).toEqual([]);
+  stop.abort();
+  await running;
+});
+
 test("a restart goes without delay and without a complaint", async () => {
   const { instances, said, supervised, stop, running } = supervise({});
   await until(() => instances.length === 1);

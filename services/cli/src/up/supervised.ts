@@ -3,7 +3,8 @@
  *
  * K1  A failure of the first start is final: `run` rejects with it, and so does `first`.
  * K2  After that, a part that ends is started again, with growing delays, until it is told to stop.
- * K3  An end that the part declares final is reported once; the part then rests until it is told to stop, so that the others go on.
+ * K3  After `kill` it stays down, without a word.
+ * K4  An end that the part declares final is reported once; the part then rests until it is told to stop, so that the others go on.
  */
 
 import { Backoff, type Clock, errorText, MeshError, type Service } from "@mesh/kernel";
@@ -56,6 +57,7 @@ export class Supervised<Ready> implements Service {
   #instance: Instance<Ready> | undefined;
   #ready: Ready | undefined;
   #isRestarting = false;
+  #isKilled = false;
 
   constructor(part: Part<Ready>, deps: SupervisedDeps) {
     this.name = part.name;
@@ -93,8 +95,9 @@ export class Supervised<Ready> implements Service {
     await this.#instance?.stop();
   }
 
-  /** Ends the instance at once. */
+  /** Ends the instance at once, for good. */
   kill(): void {
+    this.#isKilled = true;
     this.#instance?.kill();
   }
 
@@ -128,6 +131,7 @@ export class Supervised<Ready> implements Service {
       return true;
     }
     this.#instance = undefined;
+    if (this.#isKilled) return false;
     if (this.#isRestarting) {
       this.#isRestarting = false;
       return true;

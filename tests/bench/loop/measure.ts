@@ -1,0 +1,135 @@
+/** The measurements: every number of every contender taken in alternating rounds, so that a busy minute hits all of them. */
+
+import { median, quantile } from "../sample.ts";
+import { type Contender, importTime, type Job } from "./contender.ts";
+import { type Scenario, SHORT_RUN, TIMED } from "./scenario.mjs";
+
+/** How thoroughly to measure. */
+export interface Effort {
+  readonly rounds: number;
+  readonly progress: (text: string) => void;
+}
+
+/** One quantity of all contenders. */
+export interface Measured {
+  readonly title: string;
+  readonly unit: "ms/turn" | "ms" | "KB/run";
+  /** Bound of ours: a ratio to the floor, or a value. */
+  readonly aim?: { readonly atMostRaw: number } | { readonly atMost: number };
+  readonly values: ReadonlyMap<string, Value>;
+}
+
+/** One quantity of one contender, or why there is none. */
+export type Value =
+  | { readonly kind: "failed"; readonly why: string }
+  | {
+      readonly kind: "measured";
+      readonly median: number;
+      /** Lowest and highest round. */
+      readonly range: readonly [number, number];
+      /** Median over the rounds of this contender beside the floor in the same round. */
+      readonly toRaw: number;
+    };
+
+/** Takes one sample of one contender. */
+type Take = (name: string) => Promise<number>;
+
+const WARM_UPS = 3;
+const IMPORT_ROUNDS = 9;
+const ABORT_ROUNDS = 9;
+const HEAP_ROUNDS = 4;
+
+/** Measures everything. */
+export async function measureAll(contenders: readonly Contender[], effort: Effort): Promise<readonly Measured[]> {
+  const byName = new Map(contenders.map((contender) => [contender.name, contender]));
+  const names = [...byName.keys()];
+  const taking =
+    (job: Job, scenario?: Scenario): Take =>
+    async (name) =>
+      (await byName.get(name)?.ask(job, scenario)) ?? Number.NaN;
+  const found: Measured[] = [];
+  for (const scenario of TIMED) {
+    effort.progress(scenario.title);
+    const values = await alternate(names, taking("time", scenario), { warmUps: WARM_UPS, rounds: effort.rounds });
+    const aim = scenario.limit === undefined ? {} : { aim: { atMostRaw: scenario.limit } };
+    found.push({ title: scenario.title, unit: "ms/turn", ...aim, values });
+  }
+  effort.progress("heap");
+  const heap = async (name: string): Promise<number> => (await taking("heap", SHORT_RUN)(name)) / 1024;
+  const heapValues = await alternate(names, heap, { warmUps: 2, rounds: Math.min(effort.rounds, HEAP_ROUNDS) });
+  found.push({
+    title: "heap left by each of 1,000 concurrent runs",
+    unit: "KB/run",
+    aim: { atMost: 4 },
+    values: heapValues,
+  });
+  effort.progress("abort");
+  const once = { warmUps: 1, rounds: ABORT_ROUNDS };
+  found.push({
+    title: "abort while the model is silent",
+    unit: "ms",
+    aim: { atMost: 20 },
+    values: await alternate(names, taking("abortStream"), once),
+  });
+  found.push({
+    title: "abort while a tool ignores it",
+    unit: "ms",
+    aim: { atMost: 20 },
+    values: await alternate(names, taking("abortTool", SHORT_RUN), once),
+  });
+  return found;
+}
+
+/** What importing takes, in fresh processes. */
+export async function measureImport(names: readonly string[], effort: Effort): Promise<readonly Measured[]> {
+  effort.progress("import");
+  const rounds = Math.max(effort.rounds, IMPORT_ROUNDS);
+  const cpuMs = new Map<string, number[]>(names.map((name) => [name, []]));
+  const wall = async (name: string): Promise<number> => {
+    const took = await importTime(name);
+    cpuMs.get(name)?.push(took.cpuMs);
+    return took.wallMs;
+  };
+  const values = await alternate(names, wall, { warmUps: 1, rounds });
+  const cpuValues = new Map(names.map((name) => [name, summary(cpuMs.get(name) ?? [], cpuMs.get("raw") ?? [])]));
+  return [
+    { title: "import, wall time", unit: "ms", aim: { atMost: 40 }, values },
+    { title: "import, processor time", unit: "ms", values: cpuValues },
+  ];
+}
+
+async function alternate(
+  names: readonly string[],
+  take: Take,
+  { warmUps, rounds }: { readonly warmUps: number; readonly rounds: number },
+): Promise<ReadonlyMap<string, Value>> {
+  const samples = new Map<string, number[]>(names.map((name) => [name, []]));
+  const failed = new Map<string, string>();
+  for (let round = -warmUps; round < rounds; round += 1) {
+    for (const name of names) {
+      if (failed.has(name)) continue;
+      try {
+        const sample = await take(name);
+        if (round >= 0) samples.get(name)?.push(sample);
+      } catch (error) {
+        failed.set(name, error instanceof Error ? error.message : String(error));
+      }
+    }
+  }
+  const floor = samples.get("raw") ?? [];
+  return new Map(
+    names.map((name) => {
+      const why = failed.get(name);
+      return [name, why === undefined ? summary(samples.get(name) ?? [], floor) : { kind: "failed", why }];
+    }),
+  );
+}
+
+function summary(samples: readonly number[], floor: readonly number[]): Value {
+  return {
+    kind: "measured",
+    median: median(samples),
+    range: [quantile(samples, 0), quantile(samples, 1)],
+    toRaw: median(samples.map((sample, round) => sample / (floor[round] ?? Number.NaN))),
+  };
+}
