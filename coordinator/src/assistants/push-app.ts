@@ -6,7 +6,15 @@
  * P3  An assistant's id belongs to one app of a workspace.
  */
 
-import { type App, bundleDigest, loadApp, type Problem as FoundProblem, readBundle } from "@mesh/assistants";
+import {
+  type App,
+  bundleDigest,
+  loadApp,
+  type Problem as FoundProblem,
+  readBundle,
+  localizeAssistant,
+  type Assistant,
+} from "@mesh/assistants";
 import { type Ids, MeshError } from "@mesh/kernel";
 import type { Problem, PushAppRequest, PushAppResponse } from "@mesh/proto";
 import { insertAudit, type Store } from "@mesh/store";
@@ -35,6 +43,7 @@ export interface PushDeps {
 
 /** An app without surprises has a handful; more than this says that the wrong directory was pushed. */
 const MAX_PROBLEMS = 200;
+const LIST_LOCALE = "en-us";
 
 /** Validates and stores; throws `invalid_argument` with `details.problems`. */
 export async function pushApp(deps: PushDeps, request: PushAppRequest, { caller }: Call): Promise<PushAppResponse> {
@@ -106,13 +115,18 @@ function refuseClashes(appName: string, clashes: readonly { readonly id: string;
 function assistantsOf(app: App): readonly NewAssistant[] {
   return [...app.assistants.values()].map((assistant) => ({
     id: assistant.id,
-    name: assistant.name,
-    description: assistant.description,
+    ...namesOf(app, assistant),
     connector: assistant.connector ?? "",
     type: assistant.type,
     avatar: assistant.avatar ?? "",
     tags: [...assistant.tags],
   }));
+}
+
+// Lists show one language; a run speaks the caller's.
+function namesOf(app: App, assistant: Assistant): Pick<NewAssistant, "name" | "description"> {
+  const { name, description } = localizeAssistant(assistant, LIST_LOCALE, app);
+  return { name, description };
 }
 
 function connectorsOf(app: App): readonly NewAppConnector[] {

@@ -112,7 +112,7 @@ export async function renewNode(deps: EnrolmentDeps, request: RenewNodeRequest):
   if (node === undefined || node.removed_at !== null) {
     throw new MeshError(
       "permission_denied",
-      "this device was removed; join it again with a new token: yao node token create",
+      "this device was removed; to let it in again, type `yao node leave` on it and join with a new token: yao node token create",
       { details: { reason: "removed" } },
     );
   }

@@ -43,10 +43,22 @@ export function parseArguments(text: string): JsonObject | undefined {
   if (text.trim() === "") return {};
   try {
     const value: unknown = JSON.parse(text);
-    return isObject(value) ? (value as JsonObject) : undefined;
+    return isObject(value) && !isTooDeep(value) ? (value as JsonObject) : undefined;
   } catch {
     return undefined;
   }
+}
+
+const MAX_DEPTH = 500;
+
+// JSON.parse reads any depth and JSON.stringify does not write it: such a call could never be sent again.
+function isTooDeep(value: object): boolean {
+  let level: readonly unknown[] = [value];
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > MAX_DEPTH) return true;
+    level = level.flatMap((each) => (typeof each === "object" && each !== null ? Object.values(each) : []));
+  }
+  return false;
 }
 
 /** An empty text. */

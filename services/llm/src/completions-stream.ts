@@ -50,7 +50,8 @@ export class CompletionsState implements ProtocolState {
   }
 
   done(): void {
-    if (!this.#assembler.isEmpty) this.#finish ??= "stop";
+    // Without a finish reason, `[DONE]` may be a proxy's goodbye: a call without arguments yet must not run with none.
+    if (!this.#assembler.isEmpty && !this.#assembler.hasBareCall) this.#finish ??= "stop";
   }
 
   event(chunk: Record<string, unknown>): void {

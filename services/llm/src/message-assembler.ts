@@ -28,6 +28,7 @@ import type { ApiProtocol, AssistantMessage, Content, MalformedCall, StopReason,
 import { NO_USAGE } from "./message.ts";
 import type { StreamConfig, StreamSink } from "./provider.ts";
 import { ProviderError } from "./provider-error.ts";
+import { withoutSecrets } from "./provider-failure.ts";
 import { syntheticCallId } from "./tool-call-id.ts";
 
 /** What an assembler needs to know. */
@@ -67,6 +68,11 @@ export class MessageAssembler {
 
   get hasCalls(): boolean {
     return this.#blocks.some((block) => block.kind === "call");
+  }
+
+  /** Some call has a name at most: nothing tells whether its arguments were still to come. */
+  get hasBareCall(): boolean {
+    return this.#blocks.some((block) => block.kind === "call" && block.args.trim() === "");
   }
 
   /** Some call has begun and was not closed. */
@@ -180,7 +186,7 @@ export class MessageAssembler {
   warn(kind: string, text: string): void {
     if (this.#warned.has(kind) || this.#warned.size >= 64) return;
     this.#warned.add(kind);
-    this.#init.sink({ type: "warning", text });
+    this.#init.sink({ type: "warning", text: withoutSecrets(this.#init.config, text) });
   }
 
   /** The finished message; throws when a call is not fit to be kept (A1, A2). */

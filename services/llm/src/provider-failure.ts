@@ -148,10 +148,16 @@ export function retryAfterMs(headers: Headers, clock: Clock): number | undefined
 
 /** One line of at most 500 characters, with the provider's name and without secrets. */
 export function say(config: StreamConfig, text: string): string {
+  const line = `${speaker(config)}: ${withoutSecrets(config, text).replaceAll(/\s+/g, " ").trim()}`;
+  return line.length <= MAX_TEXT ? line : `${line.slice(0, MAX_TEXT - 1)}…`;
+}
+
+/** A text that may quote what we sent, without the secrets of it. */
+export function withoutSecrets(config: StreamConfig, text: string): string {
   let shown = text;
   for (const secret of secretsOf(config)) shown = shown.replaceAll(secret, "***");
-  const line = `${speaker(config)}: ${shown.replaceAll(/\s+/g, " ").trim()}`;
-  return line.length <= MAX_TEXT ? line : `${line.slice(0, MAX_TEXT - 1)}…`;
+  // `fetch` quotes an address it refuses, password included.
+  return shown.replaceAll(/\/\/[^\s/@]+@/g, "//***@");
 }
 
 /** Who a message is about. */
@@ -166,7 +172,7 @@ function originOf(config: StreamConfig): string {
 }
 
 function secretsOf(config: StreamConfig): readonly string[] {
-  const headers = Object.values(config.model.headers ?? {}).map((value) => value.replace(/^bearer\s+/i, ""));
+  const headers = Object.values(config.model.headers ?? {}).map((value) => value.trim().replace(/^[a-z]+\s+/i, ""));
   const key = config.apiKey?.trim() ?? "";
   return [key, ...key.split(":"), ...headers].filter((secret) => secret.length >= 8);
 }

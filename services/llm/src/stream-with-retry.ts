@@ -86,11 +86,13 @@ async function oneAttempt(
 ): Promise<AssistantMessage | ProviderError> {
   let isClosed = false;
   let hasStarted = false;
+  const told: { done?: AssistantMessage } = {};
   const watched: StreamSink = (event) => {
     // A provider that still talks after its end would put words into the next attempt.
     if (isClosed) return;
     hasStarted ||= event.type === "start";
     isClosed = event.type === "done" || event.type === "error";
+    if (event.type === "done") told.done = event.message;
     call.sink(event);
   };
   try {
@@ -98,6 +100,8 @@ async function oneAttempt(
     if (!isClosed) watched({ type: "done", message });
     return message;
   } catch (thrown) {
+    // What was told as done is done and paid for, whatever its provider stumbles over afterwards.
+    if (told.done !== undefined) return told.done;
     const error = transportError(thrown, config);
     error.partial ??= failed(error, config, clock);
     if (!isClosed && hasStarted) watched({ type: "error", error, message: error.partial });

@@ -167,14 +167,18 @@ async function readBody(answer: Response, call: Exchange, watchdog: Watchdog): P
     }
   } catch (error) {
     // A caller who aborts wants no answer, not even a finished one that is still draining.
-    if (!reader.isComplete || call.signal.aborted || isOurs(error)) throw error;
+    if (!reader.isComplete || call.signal.aborted) throw error;
+    if (isOurs(error)) {
+      call.assembler.warn("after-end", `what came after the end of the answer was ignored: ${errorText(error)}`);
+      return;
+    }
   } finally {
     source?.cancel().catch(() => undefined);
   }
   reader.end();
 }
 
-// What a reader found wrong with the bytes counts even after the end; what the connection does then does not.
+// What a reader found wrong with the bytes; it must not read on.
 function isOurs(error: unknown): boolean {
   return error instanceof ProviderError && error.errorClass !== "timeout" && error.errorClass !== "aborted";
 }

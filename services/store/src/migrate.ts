@@ -49,7 +49,8 @@ async function lock(sql: postgres.Sql, waitMs: number): Promise<void> {
     await sql`SELECT set_config('lock_timeout', ${String(waitMs)}, false)`;
     await sql`SELECT pg_advisory_lock(${LOCK_CLASS}::int, ${LOCK_MIGRATE}::int)`;
   } catch (error) {
-    if (sqlState(error) !== LOCK_NOT_AVAILABLE) throw databaseError(error, "cannot prepare the database");
+    if (sqlState(error) !== LOCK_NOT_AVAILABLE)
+      throw databaseError(error, "cannot prepare the database that YAO_DATABASE_URL names");
     throw new MeshError(
       "unavailable",
       `another process has been migrating this database for more than ${Math.ceil(waitMs / 1000)} s; wait for it to end and start again`,
