@@ -28,6 +28,12 @@ export function userMessage(text: string, timestamp: number): UserMessage {
   return { role: "user", content: [textContent(text)], timestamp };
 }
 
+/** Whether a message may come from outside of the loop: calls and their results are the loop's own. */
+export function mayBeAdded(message: AgentMessage): boolean {
+  if (message.role === "toolResult") return false;
+  return message.role !== "assistant" || !message.content.some((part) => part.type === "toolCall");
+}
+
 /** All text of a message; empty for an application's message. */
 export function messageText(message: AgentMessage): string {
   return message.role === "extension" ? "" : textOf(message.content);

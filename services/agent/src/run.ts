@@ -16,7 +16,7 @@ import { LiveRun } from "./live-run.ts";
 import { admit, drive, drivePrompts, driveResumed, endWithError, failRun } from "./loop.ts";
 import type { LoopConfig } from "./loop-config.ts";
 import type { AgentMessage } from "./message.ts";
-import { messageText } from "./message.ts";
+import { mayBeAdded, messageText } from "./message.ts";
 import type { CallAnswer, RunState } from "./run-state.ts";
 import { waitingCalls } from "./run-state.ts";
 import type { RunStats } from "./stats.ts";
@@ -51,6 +51,13 @@ export interface RunIo {
 export async function startRun(prompts: readonly AgentMessage[], config: LoopConfig, io: RunIo): Promise<RunResult> {
   if (!prompts.some((message) => message.role === "user")) {
     throw new MeshError("invalid_argument", "a run needs at least one user message to start with");
+  }
+  const stray = prompts.find((message) => !mayBeAdded(message));
+  if (stray !== undefined) {
+    throw new MeshError(
+      "invalid_argument",
+      `a run cannot start with a ${stray.role} message that holds or answers calls`,
+    );
   }
   repairInPlace(io.history, config);
   const texts = prompts.filter((each) => each.role === "user").map(messageText);

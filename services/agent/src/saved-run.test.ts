@@ -7,7 +7,14 @@ import { Agent } from "./agent.ts";
 import type { Checkpoint, LoopConfig } from "./loop-config.ts";
 import { messageText, userMessage } from "./message.ts";
 import { type RunState, readRunState } from "./run-state.ts";
-import { bench, ScriptedProvider, scriptedModel, scriptedTool, transcriptFaults } from "./testing/index.ts";
+import {
+  bench,
+  ScriptedProvider,
+  type ScriptedStep,
+  scriptedModel,
+  scriptedTool,
+  transcriptFaults,
+} from "./testing/index.ts";
 import { checkTranscript } from "./transcript.ts";
 
 afterEach(() => {
@@ -19,8 +26,8 @@ function saved(): { readonly states: RunState[]; readonly onCheckpoint: (checkpo
   const states: RunState[] = [];
   return {
     states,
-    onCheckpoint: async ({ state }) => {
-      states.push(readRunState(JSON.stringify(state())));
+    onCheckpoint: async (checkpoint) => {
+      states.push(readRunState(JSON.stringify(checkpoint.state())));
       await Promise.resolve();
     },
   };
@@ -32,7 +39,7 @@ const CALLS = [
   { name: "act", arguments: { n: 3 } },
 ];
 
-test.each<[string, Partial<LoopConfig>, ConstructorParameters<typeof ScriptedProvider>]>([
+test.each<[string, Partial<LoopConfig>, readonly ScriptedStep[]]>([
   ["cut by the output limit", {}, [{ calls: CALLS, stopReason: "length" }, { text: "ok" }]],
   [
     "stopped as a loop",
@@ -67,7 +74,11 @@ test("calls of a cancelled run are run by no later process", async () => {
     stop.abort?.();
     return "done";
   });
-  const first = bench(new ScriptedProvider({ calls: CALLS }), { tools: [tool], onCheckpoint, toolStrategy: "sequential" });
+  const first = bench(new ScriptedProvider({ calls: CALLS }), {
+    tools: [tool],
+    onCheckpoint,
+    toolStrategy: "sequential",
+  });
   stop.abort = () => first.stop.abort();
   expect((await first.start("x")).end.kind).toBe("cancelled");
   expect(ran).toHaveLength(1);
@@ -132,6 +143,44 @@ test("a message of the user's that came while a call waited stands behind its re
   const queue = [userMessage("hurry", 0)];
   const resumed = bench(new ScriptedProvider({ text: "ok" }), { tools: [tool], pollSteering: () => queue.splice(0) });
   await resumed.resume(state, { call_1: { kind: "deny" } });
-  expect(resumed.history.map((message) => message.role)).toEqual(["user", "assistant", "toolResult", "user", "assistant"]);
+  expect(resumed.history.map((message) => message.role)).toEqual([
+    "user",
+    "assistant",
+    "toolResult",
+    "user",
+    "assistant",
+  ]);
   expect(messageText(resumed.history[3] as never)).toBe("hurry");
+});
+
+test("a result that nobody asked for enters neither as a prompt nor through a queue", async () => {
+  const stray = {
+    role: "toolResult",
+    toolCallId: "c9",
+    toolName: "act",
+    content: [],
+    isError: false,
+    timestamp: 0,
+  } as const;
+  const agent = new Agent({
+    model: scriptedModel(),
+    provider: new ScriptedProvider({ text: "ok" }),
+    clock: systemClock,
+  });
+  await expect(agent.prompt([stray, userMessage("x", 0)]).result).rejects.toThrow("cannot start with a toolResult");
+  expect(agent.messages).toEqual([]);
+  agent.steer(stray);
+  await agent.prompt("x").result;
+  expect(agent.messages.map((message) => message.role)).toEqual(["user", "assistant"]);
+});
+
+test("a result of thousands of short texts is as bounded as one of a long text", async () => {
+  const line = "x".repeat(99);
+  const content = Array.from({ length: 20_000 }, () => ({ type: "text", text: line }) as const);
+  const run = bench(new ScriptedProvider({ calls: CALLS.slice(0, 1) }, { text: "ok" }), {
+    tools: [scriptedTool("act", () => ({ content }))],
+  });
+  await run.start("x");
+  const result = run.history.find((message) => message.role === "toolResult");
+  expect(messageText(result as never).length).toBeLessThan(800_000);
 });

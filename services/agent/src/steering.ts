@@ -3,7 +3,7 @@
 import { raced } from "./cancel.ts";
 import { promptText, runFilters, withWarnings } from "./input-filter.ts";
 import type { LiveRun } from "./live-run.ts";
-import type { AgentMessage } from "./message.ts";
+import { type AgentMessage, mayBeAdded } from "./message.ts";
 
 /** Takes what steering may inject now into the run's inbox; tells whether something came. */
 export function takeSteering(run: LiveRun): Promise<boolean> {
@@ -17,7 +17,10 @@ export function takeFollowUps(run: LiveRun): Promise<boolean> {
 
 async function take(run: LiveRun, poll: (() => readonly AgentMessage[]) | undefined): Promise<boolean> {
   if (poll === undefined || run.signal.aborted) return false;
-  const messages = poll();
+  const polled = poll();
+  const messages = polled.filter(mayBeAdded);
+  if (messages.length < polled.length)
+    run.log("error", "queued message dropped: it holds or answers calls", { runId: run.id });
   if (messages.length === 0) return false;
   const passed = await screened(run, messages);
   run.inbox.push(...passed);

@@ -158,7 +158,11 @@ export async function abandonPending(run: LiveRun, text: string): Promise<void> 
 }
 
 /** Gives calls the loop's own answer, all before the run is saved: a state between two of them would run the rest. */
-async function settleTogether(run: LiveRun, isMeant: (each: PendingCall, index: number) => boolean, text: string): Promise<void> {
+async function settleTogether(
+  run: LiveRun,
+  isMeant: (each: PendingCall, index: number) => boolean,
+  text: string,
+): Promise<void> {
   let isAny = false;
   for (const [index, each] of run.pending.entries()) {
     if (!isMeant(each, index)) continue;

@@ -3,7 +3,8 @@
  *
  * C1  The result has exactly `maxLines` lines, marker included, and at most `maxBytes`; cutting it again changes nothing.
  * C2  With a stash, the marker names the key the full text is kept under; a text that cannot be kept gets a plain marker.
- * C3  Events keep the full text; only the history is cut, and only here, never again by a later compaction.
+ * C3  All texts of one result together take at most four times `maxBytes`; beyond, they become one text, cut as a whole.
+ * C4  Events keep the full text; only the history is cut, and only here, never again by a later compaction.
  */
 
 import type { InputContent } from "@mesh/llm";
@@ -56,12 +57,25 @@ export async function capContent(
   stash: { readonly store: OutputStash; readonly callId: string } | undefined,
 ): Promise<readonly InputContent[]> {
   const cut = content.map((part) => part.type === "text" && capText(part.text, cap) !== part.text);
-  if (!cut.includes(true)) return content;
+  if (!cut.includes(true)) return boundTogether(content, cap);
   const keys = stash === undefined ? undefined : await keepAll(content, cut, stash);
-  return content.map((part, index) => {
+  const capped = content.map((part, index) => {
     if (part.type !== "text" || cut[index] !== true) return part;
     return { ...part, text: capText(part.text, cap, keys?.get(index)) };
   });
+  return boundTogether(capped, cap);
+}
+
+const MAX_FULL_TEXTS = 4;
+
+/** Thousands of short texts are as long as one long text. */
+function boundTogether(content: readonly InputContent[], cap: OutputCap): readonly InputContent[] {
+  const texts = content.flatMap((part) => (part.type === "text" ? [part.text] : []));
+  if (texts.length <= MAX_FULL_TEXTS) return content;
+  const total = texts.reduce((sum, text) => sum + byteLength(text), 0);
+  if (total <= MAX_FULL_TEXTS * cap.maxBytes) return content;
+  const whole: InputContent = { type: "text", text: capText(texts.join("\n"), cap) };
+  return [whole, ...content.filter((part) => part.type !== "text")];
 }
 
 /** Stashes every cut text, or none: a marker must never name a key that is not there. */

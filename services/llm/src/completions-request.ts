@@ -8,8 +8,15 @@
 
 import type { JsonObject } from "@mesh/kernel";
 
-import type { AssistantMessage, ImageContent, InputContent, ThinkingContent, ToolResultMessage } from "./message.ts";
-import type { OpenAiCompat, StreamConfig, ThinkingLevel } from "./provider.ts";
+import type {
+  AssistantMessage,
+  ImageContent,
+  InputContent,
+  Message,
+  ThinkingContent,
+  ToolResultMessage,
+} from "./message.ts";
+import type { ModelConfig, OpenAiCompat, StreamConfig, ThinkingLevel } from "./provider.ts";
 import {
   cacheKey,
   cachePlan,
@@ -145,7 +152,7 @@ function messagesOf(config: StreamConfig, compat: OpenAiCompat): readonly JsonOb
   };
   for (const message of soundTranscript(config.messages)) {
     if (message.role === "toolResult") {
-      messages.push(resultOf(message, config, compat));
+      messages.push(...translationOf(message, config, compat));
       images.push(...sendable(message.content, config).filter((part) => part.type === "image"));
       continue;
     }
@@ -153,16 +160,31 @@ function messagesOf(config: StreamConfig, compat: OpenAiCompat): readonly JsonOb
     if (message.role === "user") {
       const content = userContent(message.content, config);
       if (content !== undefined) addUser(messages, { role: "user", content }, compat);
-    } else {
-      const said = assistantOf(message, config, compat);
-      if (said !== undefined) messages.push(said);
-    }
+    } else messages.push(...translationOf(message, config, compat));
   }
   flush();
   if (compat.cacheControl === true && cachePlan(config) !== undefined && config.model.id.includes("claude")) {
     markForCache(messages);
   }
   return messages;
+}
+
+// Messages never change and histories only grow, so each is translated once for a model, however long the session.
+const translations = new WeakMap<ModelConfig, WeakMap<Message, readonly Fields[]>>();
+
+function translationOf(
+  message: AssistantMessage | ToolResultMessage,
+  config: StreamConfig,
+  compat: OpenAiCompat,
+): readonly Fields[] {
+  const all = translations.get(config.model) ?? new WeakMap<Message, readonly Fields[]>();
+  translations.set(config.model, all);
+  const known = all.get(message);
+  if (known !== undefined) return known;
+  const made =
+    message.role === "toolResult" ? [resultOf(message, config, compat)] : assistantOf(message, config, compat);
+  all.set(message, made);
+  return made;
 }
 
 function systemText(config: StreamConfig, compat: OpenAiCompat): string {
@@ -206,7 +228,7 @@ function resultOf(message: ToolResultMessage, config: StreamConfig, compat: Open
   };
 }
 
-function assistantOf(message: AssistantMessage, config: StreamConfig, compat: OpenAiCompat): Fields | undefined {
+function assistantOf(message: AssistantMessage, config: StreamConfig, compat: OpenAiCompat): readonly Fields[] {
   const text = message.content
     .flatMap((part) => (part.type === "text" && part.text.trim() !== "" ? [part.text] : []))
     .join("");
@@ -222,13 +244,15 @@ function assistantOf(message: AssistantMessage, config: StreamConfig, compat: Op
       },
     ];
   });
-  if (text === "" && calls.length === 0) return undefined;
-  return {
-    role: "assistant",
-    content: text === "" ? null : text,
-    ...(calls.length === 0 ? {} : { tool_calls: calls }),
-    ...reasoningOf(message, config, compat),
-  };
+  if (text === "" && calls.length === 0) return [];
+  return [
+    {
+      role: "assistant",
+      content: text === "" ? null : text,
+      ...(calls.length === 0 ? {} : { tool_calls: calls }),
+      ...reasoningOf(message, config, compat),
+    },
+  ];
 }
 
 // Servers that think between tool calls refuse a call whose reasoning is missing; elsewhere it is only weight.
@@ -251,6 +275,7 @@ function markForCache(messages: Fields[]): void {
     const message = messages[index];
     const content = message?.["content"];
     if (message === undefined || typeof content !== "string" || message["role"] === "tool") continue;
-    message["content"] = [{ type: "text", text: content, cache_control: { type: "ephemeral" } }];
+    // A copy: the translation itself is kept for the next request.
+    messages[index] = { ...message, content: [{ type: "text", text: content, cache_control: { type: "ephemeral" } }] };
   }
 }

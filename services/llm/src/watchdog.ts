@@ -35,6 +35,7 @@ export class Watchdog {
   #byteAt: number | undefined;
   #progressAt: number;
   #completeAt: number | undefined;
+  #hasAllBytes = false;
   #cancelTimer: CancelTimer = () => undefined;
   #onEnd: ((error: unknown) => void) | undefined;
 
@@ -73,6 +74,11 @@ export class Watchdog {
     this.#arm();
   }
 
+  /** The body was read to its end: nothing is left that `close` would have to stop. */
+  allBytes(): void {
+    this.#hasAllBytes = true;
+  }
+
   /** Settles as `work` does, or rejects as soon as the attempt ends; one wait at a time. */
   wait<T>(work: Promise<T>): Promise<T> {
     const { signal } = this;
@@ -98,7 +104,8 @@ export class Watchdog {
     this.#cancelTimer();
     this.#caller.removeEventListener("abort", this.#abort);
     this.#onEnd = undefined;
-    if (!this.signal.aborted)
+    // An abort costs more than all the rest of a call; one that nobody needs is not sent.
+    if (!this.signal.aborted && !this.#hasAllBytes)
       this.#controller.abort(new ProviderError({ errorClass: "aborted", message: "the model call has ended" }));
   }
 

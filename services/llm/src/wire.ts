@@ -148,7 +148,10 @@ async function readBody(answer: Response, call: Exchange, watchdog: Watchdog): P
     for (;;) {
       if (source === undefined) break;
       const { done, value } = await watchdog.wait(source.read());
-      if (done) break;
+      if (done) {
+        watchdog.allBytes();
+        break;
+      }
       watchdog.byte();
       bytes += value.length;
       if (bytes > MAX_BODY_BYTES) throw tooLong();

@@ -119,11 +119,13 @@ async function assertAllowed(options: BashOptions, command: string): Promise<voi
   if (options.confirm !== undefined && !(await options.confirm(command))) throw toolFailed("The command was refused.");
 }
 
-/** `rm -rf /` also begins `rm -rf /tmp/x`, which is ordinary work. */
+/** `rm -rf /` also begins `rm -rf /tmp/x`, which is ordinary work; every place where it stands must be. */
 function isHarmless(command: string, denied: string): boolean {
   if (!denied.endsWith(" /")) return false;
-  const rest = command.slice(command.indexOf(denied) + denied.length);
-  return /^[A-Za-z0-9._-]/u.test(rest);
+  return command
+    .split(denied)
+    .slice(1)
+    .every((rest) => /^[A-Za-z0-9._-]/u.test(rest));
 }
 
 function environment(options: BashOptions): Record<string, string | undefined> {

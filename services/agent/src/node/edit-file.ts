@@ -50,7 +50,7 @@ async function edit(options: FileToolOptions, args: JsonObject): Promise<ToolOut
   try {
     const before = await readText(options, path, shown);
     const after = applyEdits(before, edits);
-    await writeAtomically(path, after, () => options.sandbox.assertStill(path));
+    await writeAtomically(path, after, (opened) => options.sandbox.assertStill(opened));
     await options.ledger?.note(path);
     return textOutput(`edited ${shown}\n${diffOf(before, after)}`, { edits: edits.length });
   } catch (error) {

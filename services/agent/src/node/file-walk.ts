@@ -6,6 +6,8 @@ import { join, relative } from "node:path";
 
 import type { Clock } from "@mesh/kernel";
 
+import { invalidArguments } from "../tool.ts";
+
 /** How far to walk. */
 export interface WalkOptions {
   readonly root: string;
@@ -58,8 +60,21 @@ function warn(options: WalkOptions, text: string): void {
   if (options.warnings.length < MAX_WARNINGS) options.warnings.push(text);
 }
 
-/** A test for file names by a glob with `*`, `?`, `[...]` and `{a,b}`; with a slash in it, for whole paths with `**`. */
+/** Each star multiplies what a failed match costs; with five, one long name would hold the process for minutes. */
+const MAX_STARS = 4;
+const MAX_GLOB_CHARS = 1000;
+
+/**
+ * A test for file names by a glob with `*`, `?`, `[...]` and `{a,b}`; with a slash in it, for whole paths with `**`.
+ * Throws `invalid_argument` for one with more than four stars.
+ */
 export function globMatcher(glob: string): (path: string) => boolean {
+  const stars = glob.match(/\*+/gu)?.length ?? 0;
+  if (stars > MAX_STARS || glob.length > MAX_GLOB_CHARS) {
+    throw invalidArguments(
+      `the glob ${glob.slice(0, 100)} has too many stars or is too long; use at most ${MAX_STARS}`,
+    );
+  }
   const expression = new RegExp(`^${translate(glob)}$`, "u");
   if (glob.includes("/")) return (path) => expression.test(path);
   return (path) => expression.test(path.slice(path.lastIndexOf("/") + 1));

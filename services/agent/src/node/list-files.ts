@@ -1,6 +1,6 @@
 /** The `list_files` tool: files below a folder, bounded, sorted. */
 
-import type { Clock, JsonObject } from "@mesh/kernel";
+import { type Clock, type JsonObject, MeshError } from "@mesh/kernel";
 
 import { type AgentTool, invalidArguments, textOutput, type ToolOutput } from "../tool.ts";
 import { fileError, type FileToolOptions, pathOf } from "./file-tool.ts";
@@ -68,7 +68,8 @@ function matcherOf(pattern: unknown): (path: string) => boolean {
   if (typeof pattern !== "string" || pattern === "" || pattern === "*") return () => true;
   try {
     return globMatcher(pattern);
-  } catch {
+  } catch (error) {
+    if (error instanceof MeshError) throw error;
     throw invalidArguments(`"pattern" is not a glob: ${pattern.slice(0, 100)}`);
   }
 }

@@ -28,7 +28,7 @@ async function write(options: FileToolOptions, args: JsonObject): Promise<ToolOu
   const path = await options.sandbox.resolve(shown);
   await options.ledger?.assertUnchanged(path, shown);
   try {
-    await writeAtomically(path, content, () => options.sandbox.assertStill(path));
+    await writeAtomically(path, content, (opened) => options.sandbox.assertStill(opened));
   } catch (error) {
     throw fileError(error, shown);
   }
