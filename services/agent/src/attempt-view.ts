@@ -6,12 +6,14 @@
  * V3  After `detach` nothing is told: a provider that ignores cancellation talks to nobody.
  */
 
-import type { AssistantMessage, Content, StreamEvent } from "@mesh/llm";
+import type { AssistantMessage, Content, StreamEvent, TextContent, ThinkingContent } from "@mesh/llm";
 
 import type { MessageDelta } from "./event.ts";
 import type { LiveRun } from "./live-run.ts";
 
-type Draft = { -readonly [Key in keyof AssistantMessage]: AssistantMessage[Key] } & { content: Content[] };
+type Growing<Part> = { -readonly [Key in keyof Part]: Part[Key] };
+
+type Draft = Growing<AssistantMessage> & { content: Content[] };
 
 /** The message that is streaming. */
 export class AttemptView {
@@ -109,13 +111,10 @@ export class AttemptView {
   #grow(index: number, delta: string, type: "text" | "thinking"): void {
     const draft = this.#draft ?? this.#open(this.#empty());
     const part = draft.content[index];
-    if (type === "text") {
-      const text = part?.type === "text" ? part.text : "";
-      draft.content[index] = { ...part, type: "text", text: text + delta };
-    } else {
-      const thinking = part?.type === "thinking" ? part.thinking : "";
-      draft.content[index] = { ...part, type: "thinking", thinking: thinking + delta };
-    }
+    // In place, as the draft itself: a copy per delta would cost more than the delta.
+    if (type === "text" && part?.type === "text") (part as Growing<TextContent>).text += delta;
+    else if (type === "thinking" && part?.type === "thinking") (part as Growing<ThinkingContent>).thinking += delta;
+    else draft.content[index] = type === "text" ? { type, text: delta } : { type, thinking: delta };
     this.#update(draft, { type, delta });
   }
 

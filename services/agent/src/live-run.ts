@@ -74,6 +74,8 @@ export class LiveRun {
   /** A failure of `onCheckpoint`; the run must not go on without being saved. */
   checkpointFailure: unknown;
   readonly #sink: EventSink;
+  /** Apart from the other counters, because it moves with every delta. */
+  #seq: number;
   readonly #startedMs: number;
   readonly #callIds: Set<string>;
   #turnResults: ToolResultMessage[] = [];
@@ -95,6 +97,7 @@ export class LiveRun {
     this.pending = [...from.pending];
     this.nudge = from.nudge;
     this.counters = from.counters;
+    this.#seq = from.counters.seq;
     this.stats = from.stats;
     this.turn = from.turn;
     this.isTurnOpen = from.isTurnOpen;
@@ -136,8 +139,8 @@ export class LiveRun {
   }
 
   emit(event: AgentEvent): void {
-    const meta = { runId: this.id, seq: this.counters.seq, turn: Math.max(0, this.turn), atMs: this.clock.now() };
-    this.counters = { ...this.counters, seq: meta.seq + 1 };
+    const meta = { runId: this.id, seq: this.#seq, turn: Math.max(0, this.turn), atMs: this.clock.now() };
+    this.#seq += 1;
     this.chain.notify(event, meta);
     try {
       this.#sink(event, meta);
@@ -261,7 +264,7 @@ export class LiveRun {
       inbox: [...this.inbox],
       pending: [...this.pending],
       ...(this.nudge === undefined ? {} : { nudge: this.nudge }),
-      counters: { ...this.counters, elapsedMs: this.elapsedMs() },
+      counters: { ...this.counters, seq: this.#seq, elapsedMs: this.elapsedMs() },
       detector: this.detector.state(),
       stats: this.stats,
     };
