@@ -23,6 +23,7 @@ export interface LoopDetectorState {
 
 const MAX_STEERED = 32;
 const FINE: LoopVerdict = { kind: "fine" };
+const utf8 = new TextEncoder();
 
 /** Watches the calls of one run. */
 export class LoopDetector {
@@ -70,7 +71,7 @@ export function fingerprint(text: string): string {
   // Two 32-bit lanes multiplied by hand: BigInt would cost about fifty times as much on long texts.
   let high = 0xcbf29ce4;
   let low = 0x84222325;
-  for (const byte of new TextEncoder().encode(text)) {
+  for (const byte of utf8.encode(text)) {
     low = (low ^ byte) >>> 0;
     const lowProduct = low * 0x1b3;
     high = (high * 0x1b3 + (low << 8) + Math.floor(lowProduct / 0x1_0000_0000)) >>> 0;

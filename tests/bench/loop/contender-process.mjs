@@ -12,16 +12,6 @@ const add = async ({ a, b }) => String(a + b);
 const ignoreText = () => undefined;
 const prepared = new Map();
 
-process.on("message", async ({ job, shape }) => {
-  try {
-    process.send({ result: await JOBS[job](shape === undefined ? undefined : new Scenario("", shape)) });
-  } catch (error) {
-    process.send({ error: error instanceof Error ? error.message : String(error) });
-  }
-});
-process.on("disconnect", () => process.exit());
-process.send({ result: "ready" });
-
 const JOBS = {
   /** Processor milliseconds per response. */
   async time(scenario) {
@@ -34,7 +24,8 @@ const JOBS = {
       read += text.length;
     };
     const before = process.cpuUsage();
-    for (let done = 0; done < scenario.runs; done += 1) texts.push(await run({ signal: new AbortController().signal, onText }));
+    for (let done = 0; done < scenario.runs; done += 1)
+      texts.push(await run({ signal: new AbortController().signal, onText }));
     const { user, system } = process.cpuUsage(before);
     await check(scenario, texts, read);
     return (user + system) / 1000 / (scenario.runs * scenario.requests);
@@ -80,6 +71,16 @@ const JOBS = {
     });
   },
 };
+
+process.on("message", async ({ job, shape }) => {
+  try {
+    process.send({ result: await JOBS[job](shape === undefined ? undefined : new Scenario("", shape)) });
+  } catch (error) {
+    process.send({ error: error instanceof Error ? error.message : String(error) });
+  }
+});
+process.on("disconnect", () => process.exit());
+process.send({ result: "ready" });
 
 async function abortedAfter(start) {
   const stop = new AbortController();

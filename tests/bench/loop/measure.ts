@@ -34,7 +34,8 @@ export type Value =
 /** Takes one sample of one contender. */
 type Take = (name: string) => Promise<number>;
 
-const WARM_UPS = 3;
+// Until the compiler has settled; the first rounds take up to twice as long.
+const WARM_UPS = 6;
 const IMPORT_ROUNDS = 9;
 const ABORT_ROUNDS = 9;
 const HEAP_ROUNDS = 4;
@@ -50,7 +51,10 @@ export async function measureAll(contenders: readonly Contender[], effort: Effor
   const found: Measured[] = [];
   for (const scenario of TIMED) {
     effort.progress(scenario.title);
-    const values = await alternate(names, taking("time", scenario), { warmUps: WARM_UPS, rounds: effort.rounds });
+    const values = await alternate(names, taking("time", scenario), {
+      warmUps: Math.min(WARM_UPS, effort.rounds),
+      rounds: effort.rounds,
+    });
     const aim = scenario.limit === undefined ? {} : { aim: { atMostRaw: scenario.limit } };
     found.push({ title: scenario.title, unit: "ms/turn", ...aim, values });
   }
