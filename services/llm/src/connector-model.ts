@@ -72,6 +72,14 @@ export function connectorModel(connector: Connector, prices?: PriceBook): Connec
   return { model: isFirstParty(model) ? (prices?.priced(model) ?? model) : model, defaults: defaultsOf(connector) };
 }
 
+/** The connector with a call's settings over its own; null takes nothing away, and both are read by the same rules. */
+export function withOptions(connector: Connector, over: JsonObject): Connector {
+  const given = Object.entries(over).filter(([, value]) => value !== null);
+  const [mine, theirs] = [connector.options["extra_body"], over["extra_body"]];
+  const extra: Json = { ...(isObject(mine) ? mine : {}), ...(isObject(theirs) ? theirs : {}) };
+  return { ...connector, options: { ...connector.options, ...Object.fromEntries(given), extra_body: extra } };
+}
+
 // What a gateway charges is its own.
 function isFirstParty(model: ModelConfig): boolean {
   return model.baseUrl === undefined || vendorOfUrl(model.baseUrl) === model.provider;

@@ -4,7 +4,7 @@ export { createAnthropic } from "./anthropic.ts";
 export { createBedrock } from "./bedrock.ts";
 export { BUNDLED_PRICES } from "./bundled-prices.ts";
 export { createCompletions } from "./completions.ts";
-export { type ConnectorModel, connectorModel, protocolOf } from "./connector-model.ts";
+export { type ConnectorModel, connectorModel, protocolOf, withOptions } from "./connector-model.ts";
 export { createDemo } from "./demo.ts";
 export { createDemoChat, type DemoChatOptions } from "./demo-chat.ts";
 export { describeModel } from "./describe-model.ts";

@@ -5,10 +5,10 @@
  * H2  A reader that stops reading ends the call.
  */
 
-import { type Clock, isObject, type Json, type JsonObject } from "@mesh/kernel";
+import type { Clock } from "@mesh/kernel";
 
 import type { ChatEvent, ChatMessage, ChatRequest, Connector, StreamChat } from "./chat.ts";
-import { connectorModel } from "./connector-model.ts";
+import { connectorModel, withOptions } from "./connector-model.ts";
 import type { AssistantMessage, Message, StopReason } from "./message.ts";
 import { NO_USAGE } from "./message.ts";
 import type { ProviderRegistry, StreamConfig, StreamEvent } from "./provider.ts";
@@ -133,8 +133,7 @@ function finishOf(message: AssistantMessage): ChatEvent {
 }
 
 function configOf(connector: Connector, request: ChatRequest): StreamConfig {
-  // The caller's settings win over the connector's; both are read by the same rules.
-  const { model, defaults } = connectorModel({ ...connector, options: merged(connector.options, request.options) });
+  const { model, defaults } = connectorModel(withOptions(connector, request.options));
   const system = request.messages.filter((message) => message.role === "system");
   return {
     ...defaults,
@@ -145,13 +144,6 @@ function configOf(connector: Connector, request: ChatRequest): StreamConfig {
       .map((message) => messageOf(message, model.id)),
     ...(request.tools === undefined ? {} : { tools: request.tools }),
   };
-}
-
-function merged(base: JsonObject, over: JsonObject): JsonObject {
-  const given = Object.entries(over).filter(([, value]) => value !== null);
-  const [mine, theirs] = [base["extra_body"], over["extra_body"]];
-  const extra: Json = { ...(isObject(mine) ? mine : {}), ...(isObject(theirs) ? theirs : {}) };
-  return { ...base, ...Object.fromEntries(given), extra_body: extra };
 }
 
 function messageOf(message: ChatMessage, model: string): Message {
