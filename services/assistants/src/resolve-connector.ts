@@ -43,7 +43,8 @@ export interface ConnectorRequest {
 /** The built-in connector: deterministic, in process, needs no key. */
 export const DEMO_CONNECTOR: ResolvedConnector = { id: "demo", type: "demo", model: "demo", options: {} };
 
-const KEYLESS_TYPES = ["demo"];
+// Bedrock also takes the credentials of its environment.
+const KEYLESS_TYPES = ["demo", "bedrock", "aws"];
 const ROLE_PREFIX = "use::";
 const DEFAULT_ROLE = "default";
 
