@@ -150,7 +150,10 @@ describe("a tool", () => {
     expect(dirname(dir)).toBe(join(mesh.node(DEVICE).dataDir, "workspaces"));
     expect(readFileSync(join(dir, "here.txt"), "utf8")).toBe("found\n");
     const executes = events.map(({ data }) => data).filter((message) => message["type"] === "execute");
-    expect(executes.map((message) => (message["props"] as { status: string }).status)).toEqual(["running", "completed"]);
+    expect(executes.map((message) => (message["props"] as { status: string }).status)).toEqual([
+      "running",
+      "completed",
+    ]);
     expect(executes[1]?.["props"]).toMatchObject({ tool: "bash", details: { exit_code: 0 } });
   });
 

@@ -125,7 +125,11 @@ function interleaving(text: string): StreamProvider {
   return {
     protocol: "demo",
     async stream(config, sink, signal) {
-      const message = await empty.stream(config, isFirst ? (event) => event.type === "start" && sink(event) : sink, signal);
+      const message = await empty.stream(
+        config,
+        isFirst ? (event) => event.type === "start" && sink(event) : sink,
+        signal,
+      );
       if (!isFirst) return message;
       isFirst = false;
       sink({ type: "textDelta", contentIndex: 0, delta: text });
@@ -249,10 +253,7 @@ describe("a run", () => {
   });
 
   test("marks what a limit on length cut as partial", async () => {
-    const run = start(
-      {},
-      scripted({ text: "cut o", stopReason: "length" }),
-    );
+    const run = start({}, scripted({ text: "cut o", stopReason: "length" }));
     expect((await run.done).finish_reason).toBe("length");
     const end = run.messages.find((message) => message.props["event"] === "message_end");
     expect(end?.props["data"]).toMatchObject({ status: "partial", extra: { content: "cut o" } });
@@ -368,7 +369,9 @@ describe("tools", () => {
       "message_end",
       expect.stringMatching(/^execute .*"tool":"shout".*"input":\{"text":"hey"\},"status":"running"/),
       'execute {"progress":"breathing in"}',
-      expect.stringMatching(/^execute .*"input":\{"text":"hey"\},"output":"HEY!","details":\{"loud":true\},"status":"completed"/),
+      expect.stringMatching(
+        /^execute .*"input":\{"text":"hey"\},"output":"HEY!","details":\{"loud":true\},"status":"completed"/,
+      ),
       "message_start",
       'text {"content":"The"}',
       'text {"content":" tool"}',
