@@ -273,6 +273,17 @@ describe("reading", () => {
   });
 });
 
+test("kill -9 of a runner ends the commands of its tools", async () => {
+  const command = "sleep 301.5 & (sleep 301.5 & wait)";
+  const input = `/tool bash ${JSON.stringify({ command })}`;
+  const run = await mesh.createRun({ assistant: "hello", input, options: { tools: ["bash"] } });
+  const alive = (): number[] => processesOf("sleep 301.5");
+  await until(() => alive().length >= 3, { timeoutMs: 20_000, what: "the command and its children" });
+  for (const pid of mesh.node(DEVICE).process.childPids) process.kill(pid, "SIGKILL");
+  expect(await mesh.ended(run.id, 10_000)).toMatchObject({ state: "failed", error: { code: "runner_crashed" } });
+  await until(() => alive().length === 0, { timeoutMs: 5_000, what: "the end of every process" });
+});
+
 test("kill -9 of a runner fails its run with runner_crashed; the next run gets a new runner", async () => {
   const run = await speakingRun("60s");
   const agent = mesh.node(DEVICE).process;

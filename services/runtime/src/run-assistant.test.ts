@@ -350,7 +350,7 @@ describe("tools", () => {
       tool("shout", async (args, context) => {
         context.onProgress("breathing in");
         return {
-          content: [{ type: "text", text: `${String(args["text"]).toUpperCase()}!` }],
+          content: [{ type: "text", text: `${(args["text"] as string | undefined)?.toUpperCase()}!` }],
           details: { loud: true },
         };
       }),
