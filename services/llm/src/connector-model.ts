@@ -8,7 +8,7 @@
 
 import { isObject, type Json, type JsonObject, MeshError, parseDuration } from "@mesh/kernel";
 
-import type { Connector } from "./chat.ts";
+import type { Connector } from "./connector.ts";
 import { API_PROTOCOLS, type ApiProtocol } from "./message.ts";
 import type { PriceBook } from "./price-book.ts";
 import type { ModelConfig, StreamConfig, ThinkingLevel, Timeouts } from "./provider.ts";

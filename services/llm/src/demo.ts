@@ -36,16 +36,14 @@ export function createDemo(deps: ProviderDeps): StreamProvider {
     protocol: "demo",
     async stream(config, sink, signal) {
       const assembler = new MessageAssembler({ config, sink, clock: deps.clock, malformedCalls: "tell" });
-      const connector = { id: "demo", type: "demo", model: config.model.id, options: {} };
       const request = {
         messages: messagesOf(config),
-        options: {},
         ...(config.tools === undefined ? {} : { tools: config.tools }),
       };
       let reason = "stop";
       try {
         assembler.start();
-        for await (const event of chat(connector, request, signal)) {
+        for await (const event of chat(request, signal)) {
           if (event.kind === "text") assembler.text("text", event.text);
           else if (event.kind === "thinking") assembler.thinking("thinking", event.text);
           else if (event.kind === "tool_call") {

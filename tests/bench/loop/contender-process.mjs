@@ -34,7 +34,8 @@ const JOBS = {
       read += text.length;
     };
     const before = process.cpuUsage();
-    for (let done = 0; done < scenario.runs; done += 1) texts.push(await run({ signal: new AbortController().signal, onText }));
+    for (let done = 0; done < scenario.runs; done += 1)
+      texts.push(await run({ signal: new AbortController().signal, onText }));
     const { user, system } = process.cpuUsage(before);
     await check(scenario, texts, read);
     return (user + system) / 1000 / (scenario.runs * scenario.requests);

@@ -55,7 +55,12 @@ function events({ turn, deltas, calls }) {
   const list = [delta({ role: "assistant", content: "" })];
   for (const content of piecesOf(turn, deltas)) list.push(delta({ content }));
   for (let index = 0; index < calls; index += 1) {
-    const head = { index, id: `call_${serial}_${index}`, type: "function", function: { name: ADD.name, arguments: "" } };
+    const head = {
+      index,
+      id: `call_${serial}_${index}`,
+      type: "function",
+      function: { name: ADD.name, arguments: "" },
+    };
     list.push(delta({ tool_calls: [head] }));
     for (const part of [`{"a":${turn},`, `"b":${index}}`]) {
       list.push(delta({ tool_calls: [{ index, function: { arguments: part } }] }));

@@ -29,7 +29,15 @@ export function prepare({ baseURL, add }) {
       },
     },
   ];
-  const options = { model, provider, apiKey: "k", clock: systemClock, systemPrompt: SYSTEM_PROMPT, tools, limits: null };
+  const options = {
+    model,
+    provider,
+    apiKey: "k",
+    clock: systemClock,
+    systemPrompt: SYSTEM_PROMPT,
+    tools,
+    limits: null,
+  };
   return async ({ signal, onText }) => {
     const agent = new Agent({ ...options, retry: { maxRetries: 0 } });
     signal?.addEventListener("abort", () => agent.abort(), { once: true });
