@@ -16,11 +16,11 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "services/assistants": ["kernel"],
   "services/llm": ["kernel"],
   "services/agent": ["kernel", "llm"],
-  "services/runtime": ["kernel", "assistants", "llm"],
+  "services/runtime": ["kernel", "assistants", "llm", "agent"],
   // The command line starts whole processes: it loads the entry points of the two deployables, lazily.
   "services/cli": ["kernel", "proto", "store", "bus", "assistants", "coordinator", "node-agent"],
-  coordinator: ["kernel", "observability", "bus", "rpc", "store", "proto", "assistants"],
-  "node-agent": ["kernel", "observability", "bus", "proto", "assistants", "llm", "runtime"],
+  coordinator: ["kernel", "observability", "bus", "rpc", "store", "proto", "assistants", "llm"],
+  "node-agent": ["kernel", "observability", "bus", "proto", "assistants", "llm", "agent", "runtime"],
 };
 
 function sources(dir: string): string[] {

@@ -12,6 +12,7 @@ import {
   type NatsTrust,
 } from "@mesh/bus";
 import { type Ids, MeshError, type Service, systemClock, systemIds } from "@mesh/kernel";
+import { createProviders } from "@mesh/llm";
 import { createMetrics, type Logger, type Metrics } from "@mesh/observability";
 import { LeaderElector, migrate, openStore, type Store } from "@mesh/store";
 
@@ -186,7 +187,7 @@ function createApi(core: Core, publicUrl: () => string): Api {
     runs: createRunApi({ store, access, dispatcher, tail, bus, ids, committed }),
     workspaces: createWorkspaceApi({ store, access, ids }),
     apps: createAppApi({ store, access, ids }),
-    connectors: createConnectorApi({ store, access, secretBox, ids }),
+    connectors: createConnectorApi({ store, access, secretBox, ids, clock, providers: createProviders({ clock }) }),
     tokens: createTokenApi({ store, access, authenticator, ids }),
     system: createSystemApi({
       store,

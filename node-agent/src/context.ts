@@ -32,6 +32,7 @@ import type { AgentLog } from "./log.ts";
 import { RunnerPool } from "./runner/runner-pool.ts";
 import { Sender } from "./sender/sender.ts";
 import { AGENT_VERSION, PROTOCOL } from "./version.ts";
+import { workspacePath } from "./workspace/workspace-path.ts";
 
 /** What an agent is built from. */
 export interface ContextInput {
@@ -142,6 +143,7 @@ function createExecutor(
       env: allowedEnv(env, allowEnv),
       bundlePath: (digest, signal) => bundles.path(digest, signal),
       secrets,
+      workspaceDir: (id) => workspacePath(dataDir, id),
       isCertain: () => parts.certainty.isCertain,
       changed: () => parts.later.parts?.heartbeats.changed(),
     },

@@ -31,6 +31,8 @@ export {
   PutConnectorResponse,
   RemoveConnectorRequest,
   RemoveConnectorResponse,
+  TestConnectorRequest,
+  TestConnectorResponse,
 } from "./gen/yao/mesh/v1/connectors.ts";
 export {
   CreateJoinTokenRequest,

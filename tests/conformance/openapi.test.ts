@@ -171,6 +171,7 @@ describe("each route", () => {
       getAssistant: { path: { ...blue, assistant: "hello" } },
       putConnector: { path: { ...blue, connector: "my.model" }, body: { type: "openai", model: "m", key: "k" } },
       listConnectors: { path: blue },
+      testConnector: { path: { ...blue, connector: "demo" }, body: {} },
       removeConnector: { path: { ...blue, connector: "my.model" } },
       createRun: { path: blue, body: { assistant: "hello", input: "hi", requirements: { labels: { no: "where" } } } },
       listRuns: { path: { workspace: "default" }, query: "?limit=5&state=succeeded" },

@@ -351,6 +351,29 @@ describe("connectors", () => {
     expect(filesWith(CANARY, home.dir)).toEqual([]);
   });
 
+  test("a test makes one tiny call and says what works, or what failed and how to fix it", async () => {
+    const add = ["connector", "add", "openai.tested", "--host", `${llm.url}/v1`];
+    expect((await home.run([...add, "--key-env", "K"], { env: { K: "sk-tested" } })).code).toBe(0);
+    const before = llm.requests.length;
+    llm.enqueue({ text: "ok" });
+    const works = await home.run(["connector", "test", "openai.tested"]);
+    expect([works.code, works.stdout]).toEqual([
+      0,
+      expect.stringMatching(/^ok: connector openai\.tested: tested answered "ok"/),
+    ]);
+    expect(llm.requests.length - before).toBe(1);
+    llm.enqueue({ status: 401, body: JSON.stringify({ error: { message: "bad key" } }) });
+    const refused = await home.run(["connector", "test", "openai.tested"]);
+    expect([refused.code, refused.stdout]).toEqual([
+      1,
+      expect.stringMatching(/^failed: .*\nto fix it: set a valid key/),
+    ]);
+    const asJson = await home.run(["connector", "test", "demo", "--json"]);
+    expect(JSON.parse(asJson.stdout)).toMatchObject({ ok: true, fix: "", error_class: "" });
+    expect((await home.run(["connector", "test", "nobody"])).code).toBe(1);
+    expect((await home.run(["connector", "remove", "openai.tested"])).code).toBe(0);
+  });
+
   test("a key comes from a variable or a file as well, and is kept when the connector is changed without one", async () => {
     const add = ["connector", "add", "openai.scripted", "--host", `${llm.url}/v1`];
     const file = join(device.dir, "key");

@@ -1,6 +1,6 @@
 /** One run from its creation to its last event, over real processes: two coordinators and one device. */
 
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import { demoAppDirectory } from "@mesh/assistants";
@@ -136,6 +136,49 @@ describe("retrying", () => {
   });
 });
 
+describe("a tool", () => {
+  test("of the call runs in the workspace's directory on the device, and its result reaches model and reader", async () => {
+    const run = await mesh.createRun({
+      assistant: "hello",
+      input: '/tool bash {"command":"echo found > here.txt; pwd"}',
+      options: { tools: ["bash"] },
+    });
+    const events = await mesh.api.follow(run.id);
+    const ended = await mesh.run(run.id);
+    expect(ended.state).toBe("succeeded");
+    const dir = ended.output.split("\n").find((line) => line.startsWith("/")) ?? "";
+    expect(dirname(dir)).toBe(join(mesh.node(DEVICE).dataDir, "workspaces"));
+    expect(readFileSync(join(dir, "here.txt"), "utf8")).toBe("found\n");
+    const executes = events.map(({ data }) => data).filter((message) => message["type"] === "execute");
+    expect(executes.map((message) => (message["props"] as { status: string }).status)).toEqual([
+      "running",
+      "completed",
+    ]);
+    expect(executes[1]?.["props"]).toMatchObject({ tool: "bash", details: { exit_code: 0 } });
+  });
+
+  test("is not there for a call that does not name it", async () => {
+    const run = await mesh.createRun({ assistant: "hello", input: '/tool bash {"command":"id"}' });
+    expect((await mesh.ended(run.id)).output).toContain("no tools were offered");
+  });
+
+  test("dies with its children and theirs when the run is cancelled, also those that left its group", async () => {
+    const command = "sleep 300.25 & setsid sleep 300.25 & (sleep 300.25 & wait) & sleep 300.25";
+    const run = await mesh.createRun({
+      assistant: "hello",
+      input: `/tool bash ${JSON.stringify({ command })}`,
+      options: { tools: ["bash"] },
+    });
+    const alive = (): number[] => processesOf("sleep 300.25");
+    await until(() => alive().length >= 4, { timeoutMs: 20_000, what: "the command and its children" });
+    const askedAt = performance.now();
+    await mesh.api.call("POST", `/v1/runs/${run.id}/cancel`);
+    expect(await mesh.ended(run.id, 10_000)).toMatchObject({ state: "cancelled" });
+    expect(performance.now() - askedAt).toBeLessThan(5_000);
+    await until(() => alive().length === 0, { timeoutMs: 5_000, what: "the end of every process" });
+  });
+});
+
 test("a run that takes longer than its time-out fails, and says how long it had", async () => {
   const run = await mesh.createRun({ assistant: "slow", input: "/slow 60s", timeout_seconds: 1 });
   const ended = await mesh.ended(run.id, 20_000);
@@ -230,6 +273,17 @@ describe("reading", () => {
   });
 });
 
+test("kill -9 of a runner ends the commands of its tools", async () => {
+  const command = "sleep 301.5 & (sleep 301.5 & wait)";
+  const input = `/tool bash ${JSON.stringify({ command })}`;
+  const run = await mesh.createRun({ assistant: "hello", input, options: { tools: ["bash"] } });
+  const alive = (): number[] => processesOf("sleep 301.5");
+  await until(() => alive().length >= 3, { timeoutMs: 20_000, what: "the command and its children" });
+  for (const pid of mesh.node(DEVICE).process.childPids) process.kill(pid, "SIGKILL");
+  expect(await mesh.ended(run.id, 10_000)).toMatchObject({ state: "failed", error: { code: "runner_crashed" } });
+  await until(() => alive().length === 0, { timeoutMs: 5_000, what: "the end of every process" });
+});
+
 test("kill -9 of a runner fails its run with runner_crashed; the next run gets a new runner", async () => {
   const run = await speakingRun("60s");
   const agent = mesh.node(DEVICE).process;
@@ -299,6 +353,19 @@ describe("a connector of the workspace", () => {
     await until(() => llm.requests.at(-1)?.wasAborted, { what: "the model's connection to end" });
   });
 });
+
+/** Process ids whose command line holds this text. */
+function processesOf(text: string): number[] {
+  return readdirSync("/proc").flatMap((name) => {
+    if (!/^\d+$/.test(name)) return [];
+    try {
+      const line = readFileSync(`/proc/${name}/cmdline`, "utf8").replaceAll("\0", " ");
+      return line.includes(text) ? [Number(name)] : [];
+    } catch {
+      return [];
+    }
+  });
+}
 
 function appDirectory(files: Readonly<Record<string, string>>): string {
   const root = join(mesh.dir, "app");

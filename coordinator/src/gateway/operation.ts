@@ -64,6 +64,8 @@ import type {
   RemoveAppResponse,
   RemoveConnectorRequest,
   RemoveConnectorResponse,
+  TestConnectorRequest,
+  TestConnectorResponse,
   RemoveMemberRequest,
   RemoveMemberResponse,
   RemoveNodeRequest,
@@ -153,6 +155,7 @@ export interface ConnectorApi {
   readonly putConnector: Unary<PutConnectorRequest, PutConnectorResponse>;
   readonly listConnectors: Unary<ListConnectorsRequest, ListConnectorsResponse>;
   readonly removeConnector: Unary<RemoveConnectorRequest, RemoveConnectorResponse>;
+  readonly testConnector: Unary<TestConnectorRequest, TestConnectorResponse>;
 }
 
 /** Handlers of TokenService. */

@@ -16,6 +16,7 @@ import {
   PutMemberRequest,
   RemoveAppRequest,
   RemoveConnectorRequest,
+  TestConnectorRequest,
   RemoveMemberRequest,
 } from "@mesh/proto";
 import { z } from "zod";
@@ -177,5 +178,11 @@ export const CONNECTOR_ROWS: { readonly [M in keyof ConnectorApi]: OperationRow<
     summary: "Removes a connector that was added here.",
     input: z.strictObject({ workspace: reference, connector: dottedId }),
     message: RemoveConnectorRequest,
+  }),
+  testConnector: row("POST /v1/workspaces/{workspace}/connectors/{connector}/test", {
+    scope: "connectors",
+    summary: "Makes one tiny call through a connector and says what works, or what failed and how to fix it.",
+    input: z.strictObject({ workspace: reference, connector: dottedId }),
+    message: TestConnectorRequest,
   }),
 };

@@ -68,6 +68,7 @@ async function startNode(slots = 2): Promise<Node> {
       log: silentLog,
       env: { OPENAI_HOST: "h" },
       bundlePath: async () => "/bundle",
+      workspaceDir: (id) => `/workspaces/${id}`,
       secrets: async (run) => {
         if (taken.has(run.runId)) throw new MeshError("failed_precondition", "this device does not hold the run");
         return stub.secrets;

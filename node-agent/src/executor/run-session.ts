@@ -36,6 +36,8 @@ export interface SessionDeps {
   readonly env: Readonly<Record<string, string>>;
   readonly bundlePath: (digest: string, signal: AbortSignal) => Promise<string>;
   readonly secrets: (run: RunLog, signal: AbortSignal) => Promise<SecretsAnswer>;
+  /** Throws for an id that is none. */
+  readonly workspaceDir: (workspaceId: string) => string;
   /** Whether a run that was just given to this device is still its own without asking. */
   readonly isCertain: () => boolean;
   /** The coordinator says that another device has the run now. */
@@ -151,6 +153,7 @@ export class RunSession {
       env: { ...this.#deps.env, ...secrets.env },
       bundleDigest: item.bundle_digest,
       bundlePath,
+      workspaceDir: this.#deps.workspaceDir(item.workspace_id),
     };
   }
 

@@ -3,14 +3,25 @@
  * forked it, and ends when that agent does.
  */
 
+import type { Log } from "@mesh/agent";
 import { errorText, systemClock } from "@mesh/kernel";
-import { createChatRegistry } from "@mesh/llm";
+import { BUNDLED_PRICES, PriceBook } from "@mesh/llm";
 
 import { AppCache } from "./app-cache.ts";
 import { type FromRunner, isToRunner, type RunEnd, type RunJob } from "./protocol.ts";
 import { endOf, runJob } from "./run-job.ts";
 
-const chat = createChatRegistry({ clock: systemClock });
+const log: Log = (level, message, fields) => {
+  process.stderr.write(`${level} ${message} ${JSON.stringify(fields)}\n`);
+};
+const ports = {
+  clock: systemClock,
+  random: (): number => Math.random(),
+  prices: new PriceBook([BUNDLED_PRICES]),
+  env: process.env,
+  log,
+};
+const FAREWELL_MS = 500;
 const apps = new AppCache();
 const running = new Map<string, AbortController>();
 
@@ -40,7 +51,7 @@ async function execute(job: RunJob, signal: AbortSignal): Promise<RunEnd> {
     void send({ kind: "started", runId, epoch });
     const emit = (message: Extract<FromRunner, { kind: "message" }>["message"]): Promise<void> =>
       send({ kind: "message", runId, epoch, message });
-    return await runJob(job, app, { clock: systemClock, chat, emit }, signal);
+    return await runJob(job, app, { ...ports, emit }, signal);
   } catch (error) {
     process.stderr.write(`${runId}: ${errorText(error)}\n`);
     return endOf(error, signal);
@@ -60,7 +71,11 @@ process.on("message", (message: unknown) => {
       void send({ kind: "pong" });
   }
 });
-process.once("disconnect", () => process.exit(0));
+process.once("disconnect", () => {
+  // Commands of tools lead process groups of their own: they end only when their runs are told to.
+  for (const stop of running.values()) stop.abort();
+  systemClock.after(FAREWELL_MS, () => process.exit(0));
+});
 // The agent decides when a runner ends; a Ctrl-C in a shared terminal is meant for the agent.
 process.on("SIGINT", () => undefined);
 void send({ kind: "ready" });

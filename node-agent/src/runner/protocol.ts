@@ -19,6 +19,8 @@ export interface RunJob {
   readonly env: Readonly<Record<string, string>>;
   readonly bundleDigest: string;
   readonly bundlePath: string;
+  /** Where its tools work; made when one is used. */
+  readonly workspaceDir: string;
 }
 
 /** A failure as data. */

@@ -1,16 +1,20 @@
 /** Executes one job inside a runner: its data become the input of the runtime, its outcome becomes data again. */
 
+import { mkdir } from "node:fs/promises";
+
+import type { AgentTool } from "@mesh/agent";
+import { codingTools } from "@mesh/agent/node";
 import type { App, WorkspaceConnector } from "@mesh/assistants";
-import { type Clock, isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
-import type { ChatRegistry } from "@mesh/llm";
-import { type Emit, runAssistant, type RunInput } from "@mesh/runtime";
+import { isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
+import { createProviders } from "@mesh/llm";
+import { type Emit, runAssistant, type RunInput, type RunPorts } from "@mesh/runtime";
 
 import type { RunEnd, RunJob } from "./protocol.ts";
 
 /** What a job runs with. */
-export interface JobPorts {
-  readonly clock: Clock;
-  readonly chat: ChatRegistry;
+export interface JobPorts extends Omit<RunPorts, "tools" | "providers"> {
+  /** The runner's own environment, for the commands of tools. */
+  readonly env: Readonly<Record<string, string | undefined>>;
 }
 
 /** Runs a job to its end; never throws. */
@@ -21,7 +25,10 @@ export async function runJob(
   signal: AbortSignal,
 ): Promise<RunEnd> {
   try {
-    const outcome = await runAssistant(inputOf(job, app), ports, ports.emit, signal);
+    const tools = (): Promise<readonly AgentTool[]> => builtInTools(job, ports);
+    // What protocols read from the environment is what the run may read, not what this process has.
+    const providers = createProviders({ clock: ports.clock, env: job.env });
+    const outcome = await runAssistant(inputOf(job, app), { ...ports, providers, tools }, ports.emit, signal);
     return {
       state: "succeeded",
       output: outcome.output,
@@ -44,6 +51,12 @@ export function endOf(thrown: unknown, signal: AbortSignal): RunEnd {
     };
   }
   return { state: "failed", error: { code: error.code, message: error.message } };
+}
+
+async function builtInTools(job: RunJob, { clock, env }: JobPorts): Promise<readonly AgentTool[]> {
+  const cwd = job.workspaceDir;
+  await mkdir(cwd, { recursive: true, mode: 0o700 });
+  return codingTools({ clock, cwd, env });
 }
 
 function inputOf(job: RunJob, app: App): RunInput {

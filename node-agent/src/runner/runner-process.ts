@@ -2,11 +2,13 @@
  * One runner process as the agent sees it.
  *
  * P1  Its environment holds only what is listed here: no credentials of the mesh, no keys of other runs.
- * P2  It is the leader of a process group of its own; killing it kills what it started.
+ * P2  It is the leader of a process group of its own; killing it kills what it started. Commands of tools have groups of
+ *     their own: when it ends in the middle of runs, they are found by a mark in their environment (Linux) and killed.
  * P3  Its end, however it comes, is told to every run it had, once.
  */
 
 import { type ChildProcess, fork } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import type { Readable } from "node:stream";
 
 import type { Clock } from "@mesh/kernel";
@@ -35,6 +37,7 @@ export interface RunnerDeps {
 
 const PASSED_ENV =
   /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|TEMP|TMP|SYSTEMROOT|COMSPEC|PATHEXT|APPDATA|LOCALAPPDATA|USERPROFILE|SSL_CERT_FILE|SSL_CERT_DIR|NODE_EXTRA_CA_CERTS|NODE_USE_ENV_PROXY|(HTTPS?|NO|ALL)_PROXY)$/i;
+const MARK = "YAO_RUNNER";
 const PONG_MS = 1_000;
 const MAX_LINE = 2_000;
 
@@ -46,7 +49,9 @@ export class RunnerProcess {
   readonly #runs = new Map<string, RunListener>();
   readonly #onExit: () => void;
   #pong: (() => void) | undefined;
+  readonly #mark = randomUUID();
   #isGone = false;
+  #hasForgotten = false;
   /** It takes no new runs. */
   isRetired = false;
 
@@ -57,7 +62,10 @@ export class RunnerProcess {
     const program = programOf("main", import.meta.url);
     this.#child = fork(program.path, [], {
       execArgv: [...program.execArgv, "--enable-source-maps", "--disallow-code-generation-from-strings"],
-      env: Object.fromEntries(Object.entries(deps.env).filter(([name]) => PASSED_ENV.test(name))),
+      env: {
+        ...Object.fromEntries(Object.entries(deps.env).filter(([name]) => PASSED_ENV.test(name))),
+        [MARK]: this.#mark,
+      },
       stdio: ["ignore", "pipe", "pipe", "ipc"],
       detached: process.platform !== "win32",
     });
@@ -85,7 +93,7 @@ export class RunnerProcess {
 
   /** Nobody listens to this run any more. */
   forget(run: { readonly runId: string; readonly epoch: number }): void {
-    this.#runs.delete(keyOf(run));
+    if (this.#runs.delete(keyOf(run))) this.#hasForgotten = true;
   }
 
   /** Whether its event loop turns. */
@@ -148,8 +156,15 @@ export class RunnerProcess {
     this.isRetired = true;
     const runs = [...this.#runs.values()];
     this.#runs.clear();
+    if (runs.length > 0 || this.#hasForgotten) void this.#sweep();
     for (const run of runs) run.crashed(`the runner process ${how}`);
     this.#onExit();
+  }
+
+  async #sweep(): Promise<void> {
+    // Loaded only now: an agent whose runners end well never needs it.
+    const { killMarked } = await import("@mesh/agent/node");
+    await killMarked(MARK, this.#mark);
   }
 
   #send(message: ToRunner): void {

@@ -121,7 +121,8 @@ export class AttemptView {
   #growCall(event: Extract<StreamEvent, { type: "toolCallDelta" }>): void {
     const draft = this.#draft ?? this.#open(this.#empty());
     draft.content[event.contentIndex] = { type: "toolCall", id: event.id, name: event.name, arguments: {} };
-    this.#update(draft, { type: "toolCallDelta", delta: event.delta });
+    const { contentIndex, delta } = event;
+    this.#update(draft, { type: "toolCallDelta", delta, contentIndex });
   }
 
   #update(message: Draft, delta: MessageDelta): void {

@@ -17,7 +17,8 @@ import { NO_STATS, type RunStats } from "./stats.ts";
 export type MessageDelta =
   | { readonly type: "text"; readonly delta: string }
   | { readonly type: "thinking"; readonly delta: string }
-  | { readonly type: "toolCallDelta"; readonly delta: string };
+  /** `contentIndex` says which call: pieces of parallel calls may come interleaved. */
+  | { readonly type: "toolCallDelta"; readonly delta: string; readonly contentIndex: number };
 
 /** What a tool gave: content for the model, details for programs. */
 export interface ToolResultView {

@@ -8,6 +8,7 @@ export { loadApp } from "./load-app.ts";
 export { type LocalizedAssistant, localizeAssistant } from "./localize.ts";
 export { type RenderRequest, renderPrompts } from "./render-prompts.ts";
 export {
+  completeConnector,
   type ConnectorRequest,
   DEMO_CONNECTOR,
   type ResolvedConnector,

@@ -43,7 +43,8 @@ export interface ConnectorRequest {
 /** The built-in connector: deterministic, in process, needs no key. */
 export const DEMO_CONNECTOR: ResolvedConnector = { id: "demo", type: "demo", model: "demo", options: {} };
 
-const KEYLESS_TYPES = ["demo"];
+// Bedrock also takes the credentials of its environment.
+const KEYLESS_TYPES = ["demo", "bedrock", "aws"];
 const ROLE_PREFIX = "use::";
 const DEFAULT_ROLE = "default";
 
@@ -52,9 +53,18 @@ export function resolveConnector(request: ConnectorRequest): ResolvedConnector {
   const choice = chooseConnector(request);
   const own = request.workspaceConnectors.get(choice.id);
   const file = request.app.connectors.get(choice.id);
-  if (own !== undefined || file !== undefined) return complete(choice.id, merge(own, file), request.env);
+  if (own !== undefined || file !== undefined) return completeConnector(choice.id, { own, file }, request.env);
   if (choice.id === DEMO_CONNECTOR.id) return DEMO_CONNECTOR;
   throw notFound(choice, request);
+}
+
+/** One connector with its variables replaced, the workspace's fields before those of the app's file. */
+export function completeConnector(
+  id: string,
+  from: { readonly own?: WorkspaceConnector | undefined; readonly file?: ConnectorFile | undefined },
+  env: EnvLookup,
+): ResolvedConnector {
+  return complete(id, merge(from.own, from.file), env);
 }
 
 interface Choice {

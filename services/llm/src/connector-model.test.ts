@@ -5,9 +5,9 @@ import { type JsonObject, systemClock } from "@mesh/kernel";
 import { describe, expect, test } from "vitest";
 
 import { BUNDLED_PRICES } from "./bundled-prices.ts";
-import type { Connector } from "./chat.ts";
+import type { Connector } from "./connector.ts";
 import { buildCompletionsRequest } from "./completions-request.ts";
-import { connectorModel } from "./connector-model.ts";
+import { connectorModel, withOptions } from "./connector-model.ts";
 import { PriceBook } from "./price-book.ts";
 import { createProviders } from "./providers.ts";
 import { testConnector } from "./test-connector.ts";
@@ -232,4 +232,14 @@ describe("a test of a connector", () => {
   test("works with the built-in demo model", async () => {
     expect(await tested(() => Response.error(), connectorModel(connector("demo")))).toMatchObject({ ok: true });
   });
+});
+
+test("a call's options win over the connector's own, null leaves them, and extra bodies are joined", () => {
+  const own = { temperature: 0.1, max_tokens: 7, extra_body: { a: 1, b: 1 } };
+  const connector = { id: "c", type: "openai", model: "m", options: own };
+  const { model, defaults } = connectorModel(
+    withOptions(connector, { temperature: 0.9, max_tokens: null, extra_body: { b: 2 } }),
+  );
+  expect(defaults).toMatchObject({ temperature: 0.9, maxTokens: 7 });
+  expect(model.extraBody).toEqual({ a: 1, b: 2 });
 });

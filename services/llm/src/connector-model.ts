@@ -8,7 +8,7 @@
 
 import { isObject, type Json, type JsonObject, MeshError, parseDuration } from "@mesh/kernel";
 
-import type { Connector } from "./chat.ts";
+import type { Connector } from "./connector.ts";
 import { API_PROTOCOLS, type ApiProtocol } from "./message.ts";
 import type { PriceBook } from "./price-book.ts";
 import type { ModelConfig, StreamConfig, ThinkingLevel, Timeouts } from "./provider.ts";
@@ -70,6 +70,14 @@ export function connectorModel(connector: Connector, prices?: PriceBook): Connec
     ...compatOf(connector.model, api),
   };
   return { model: isFirstParty(model) ? (prices?.priced(model) ?? model) : model, defaults: defaultsOf(connector) };
+}
+
+/** The connector with a call's settings over its own; null takes nothing away, and both are read by the same rules. */
+export function withOptions(connector: Connector, over: JsonObject): Connector {
+  const given = Object.entries(over).filter(([, value]) => value !== null);
+  const [mine, theirs] = [connector.options["extra_body"], over["extra_body"]];
+  const extra: Json = { ...(isObject(mine) ? mine : {}), ...(isObject(theirs) ? theirs : {}) };
+  return { ...connector, options: { ...connector.options, ...Object.fromEntries(given), extra_body: extra } };
 }
 
 // What a gateway charges is its own.

@@ -2,11 +2,8 @@ import { MeshError } from "@mesh/kernel";
 import { FakeClock } from "@mesh/kernel/testing";
 import { describe, expect, test } from "vitest";
 
-import type { ChatEvent, ChatRequest, Connector } from "./chat.ts";
-import { createChatRegistry } from "./chat-registry.ts";
+import type { ChatEvent, ChatRequest } from "./chat.ts";
 import { createDemoChat } from "./demo-chat.ts";
-
-const connector: Connector = { id: "demo", type: "demo", model: "demo", options: {} };
 
 function start(
   content: string,
@@ -15,8 +12,8 @@ function start(
   const clock = new FakeClock();
   const abort = new AbortController();
   const events: ChatEvent[] = [];
-  const request: ChatRequest = { messages: [{ role: "user", content }], options: {}, ...more };
-  const stream = createDemoChat({ clock })(connector, request, abort.signal);
+  const request: ChatRequest = { messages: [{ role: "user", content }], ...more };
+  const stream = createDemoChat({ clock })(request, abort.signal);
   const done = (async () => {
     for await (const event of stream) events.push(event);
   })();
@@ -142,11 +139,4 @@ describe("the demo model", () => {
   ])("fails on %j with %s", async (input, code, message) => {
     await expect(answer(input)).rejects.toMatchObject({ code, message });
   });
-});
-
-test("the registry knows demo and openai and names them when asked for another", () => {
-  const registry = createChatRegistry({ clock: new FakeClock() });
-  expect(registry("demo")).toBeTypeOf("function");
-  expect(registry("openai")).toBeTypeOf("function");
-  expect(() => registry("sparkle")).toThrow(MeshError);
 });

@@ -31,7 +31,7 @@ const EVENTS_PER_TURN = 256;
 
 /** Makes the demo model; its timers run on `clock`. */
 export function createDemoChat(options: DemoChatOptions): StreamChat {
-  return async function* demoChat(_connector, request, signal) {
+  return async function* demoChat(request, signal) {
     const call: Call = { clock: options.clock, request, signal };
     let words = 0;
     let events = 0;

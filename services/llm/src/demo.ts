@@ -8,6 +8,7 @@ import { type Message, type StopReason, textOf } from "./message.ts";
 import { MessageAssembler } from "./message-assembler.ts";
 import type { StreamConfig, StreamProvider } from "./provider.ts";
 import { type ErrorClass, ProviderError } from "./provider-error.ts";
+import { syntheticCallId } from "./tool-call-id.ts";
 import { soundTranscript } from "./transcript.ts";
 import type { ProviderDeps } from "./wire.ts";
 
@@ -35,22 +36,20 @@ export function createDemo(deps: ProviderDeps): StreamProvider {
     protocol: "demo",
     async stream(config, sink, signal) {
       const assembler = new MessageAssembler({ config, sink, clock: deps.clock, malformedCalls: "tell" });
-      const connector = { id: "demo", type: "demo", model: config.model.id, options: {} };
       const request = {
         messages: messagesOf(config),
-        options: {},
         ...(config.tools === undefined ? {} : { tools: config.tools }),
       };
       let reason = "stop";
       try {
         assembler.start();
-        for await (const event of chat(connector, request, signal)) {
+        for await (const event of chat(request, signal)) {
           if (event.kind === "text") assembler.text("text", event.text);
           else if (event.kind === "thinking") assembler.thinking("thinking", event.text);
           else if (event.kind === "tool_call") {
             const key = `call-${event.index}`;
             // The demo's own ids repeat with every answer; a conversation needs unique ones.
-            assembler.call(key, event.name === undefined ? {} : { name: event.name });
+            if (event.name !== undefined) assembler.call(key, { id: syntheticCallId(), name: event.name });
             assembler.callArguments(key, event.arguments);
           } else {
             reason = event.reason;
@@ -77,7 +76,10 @@ function failureOf(thrown: unknown): ProviderError {
   const error = MeshError.from(thrown);
   return new ProviderError({
     errorClass: CLASSES[error.code] ?? "invalidRequest",
+    code: error.code,
     message: error.message,
+    // It says the same whenever it is asked.
+    retryable: false,
     cause: thrown,
   });
 }

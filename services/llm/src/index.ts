@@ -1,12 +1,10 @@
-export type { ChatEvent, ChatMessage, ChatRequest, Connector, StreamChat } from "./chat.ts";
-export { type ChatRegistry, type ChatRegistryOptions, createChatRegistry } from "./chat-registry.ts";
+export type { Connector } from "./connector.ts";
 export { createAnthropic } from "./anthropic.ts";
 export { createBedrock } from "./bedrock.ts";
 export { BUNDLED_PRICES } from "./bundled-prices.ts";
 export { createCompletions } from "./completions.ts";
-export { type ConnectorModel, connectorModel, protocolOf } from "./connector-model.ts";
+export { type ConnectorModel, connectorModel, protocolOf, withOptions } from "./connector-model.ts";
 export { createDemo } from "./demo.ts";
-export { createDemoChat, type DemoChatOptions } from "./demo-chat.ts";
 export { describeModel } from "./describe-model.ts";
 export { createGemini, createVertex } from "./gemini.ts";
 export {

@@ -62,6 +62,8 @@ export interface ProviderErrorInit {
   readonly message: string;
   /** Wins over what the class says, such as a server's `x-should-retry`. */
   readonly retryable?: boolean;
+  /** Wins over the class's own. */
+  readonly code?: ErrorCode;
   readonly retryAfterMs?: number;
   readonly status?: number;
   /** Id of the connector that was called. */
@@ -82,7 +84,7 @@ export class ProviderError extends MeshError {
   constructor(init: ProviderErrorInit) {
     const retryable = init.retryable ?? RETRYABLE.has(init.errorClass);
     // Whoever must act on a 403 holds a good key that may not do this.
-    const code = init.status === 403 ? "permission_denied" : CODES[init.errorClass];
+    const code = init.code ?? (init.status === 403 ? "permission_denied" : CODES[init.errorClass]);
     super(code, init.message, {
       details: {
         error_class: init.errorClass,

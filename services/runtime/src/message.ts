@@ -22,11 +22,13 @@ export interface OutputMessage {
   readonly metadata?: JsonObject;
 }
 
-/** Token counts as the provider reported them. */
+/** Token counts as the provider reported them, summed over the calls of the run, and what they cost. */
 export interface Usage {
   readonly prompt_tokens: number;
   readonly completion_tokens: number;
   readonly total_tokens: number;
+  /** Absent when a price is not known. */
+  readonly cost_usd?: number;
 }
 
 /** What a finished run leaves behind. */

@@ -1,16 +1,31 @@
-/** The one model call of a run: which connector, which options, which messages. */
+/** What a run asks of its model: which connector, which options, which messages, which tools. */
 
 import { type Assistant, type Prompt, renderPrompts, resolveConnector } from "@mesh/assistants";
+import type { AgentMessage } from "@mesh/agent";
 import { type Clock, isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
-import type { ChatMessage, ChatRequest, Connector } from "@mesh/llm";
+import {
+  type Connector,
+  type ConnectorModel,
+  connectorModel,
+  type ModelConfig,
+  NO_USAGE,
+  textContent,
+  withOptions,
+} from "@mesh/llm";
 
-import type { RunInput } from "./run-input.ts";
+import type { RunInput, RunPorts } from "./run-input.ts";
 
-/** A model call, ready to be made. */
+/** A run's model and what it is told before the input. */
 export interface ModelCall {
-  readonly connector: Connector;
-  readonly request: ChatRequest;
+  readonly target: ConnectorModel;
+  readonly systemPrompt: string;
+  /** Said before, as the prompts have it. */
+  readonly examples: readonly AgentMessage[];
+  /** Names of the built-in tools it may use. */
+  readonly tools: readonly string[];
 }
+
+const MAX_TOOLS = 32;
 
 /**
  * Whether a run of this assistant calls a model. As the specification has it, an assistant without prompts and without
@@ -23,19 +38,39 @@ export function callsModel(assistant: Assistant, preset: string | undefined): bo
 }
 
 /** Prepares the call; throws what the user must fix. */
-export function prepareModelCall(input: RunInput, assistant: Assistant, clock: Clock): ModelCall {
+export function prepareModelCall(
+  input: RunInput,
+  assistant: Assistant,
+  { clock, prices }: Pick<RunPorts, "clock" | "prices">,
+): ModelCall {
   if (input.input.trim() === "") {
     throw new MeshError("invalid_argument", "the input is empty; say what the assistant should do");
   }
-  const connector = connectorOf(input, assistant);
-  const messages = promptsOf(input, assistant, clock).map(toMessage);
+  const options = { ...assistant.options, ...input.options };
+  const target = connectorModel(withOptions(connectorOf(input, assistant), options), prices);
+  const prompts = promptsOf(input, assistant, clock);
+  const isSystem = (prompt: Prompt): boolean => prompt.role === "system";
   return {
-    connector,
-    request: {
-      messages: [...messages, { role: "user", content: input.input }],
-      options: { ...assistant.options, ...input.options },
-    },
+    target,
+    systemPrompt: prompts
+      .filter(isSystem)
+      .map((prompt) => prompt.content)
+      .join("\n\n"),
+    examples: prompts
+      .filter((prompt) => !isSystem(prompt))
+      .map((prompt) => exampleOf(prompt, target.model, clock.now())),
+    tools: toolNames(options["tools"]),
   };
+}
+
+function toolNames(value: Json | undefined): readonly string[] {
+  if (value === undefined || value === null) return [];
+  const names = Array.isArray(value) ? value.filter((name) => typeof name === "string") : [];
+  if (Array.isArray(value) && names.length === value.length && names.length <= MAX_TOOLS) return names;
+  throw new MeshError(
+    "invalid_argument",
+    `the option "tools" must be a list of at most ${MAX_TOOLS} names of built-in tools, such as ["bash"]`,
+  );
 }
 
 /** The preset that the caller's metadata chooses. */
@@ -101,12 +136,10 @@ function textOf(value: Json | undefined): string | undefined {
   return typeof value === "string" && value !== "" ? value : undefined;
 }
 
-function toMessage(prompt: Prompt): ChatMessage {
-  return {
-    role: prompt.role,
-    content: prompt.content,
-    ...(prompt.name === undefined ? {} : { name: prompt.name }),
-  };
+function exampleOf({ role, content }: Prompt, model: ModelConfig, timestamp: number): AgentMessage {
+  const said = { content: [textContent(content)], timestamp };
+  if (role !== "assistant") return { role: "user", ...said };
+  return { role, ...said, stopReason: "stop", model: model.id, provider: model.provider, usage: NO_USAGE };
 }
 
 function deviceTimezone(): string {

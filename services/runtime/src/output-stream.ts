@@ -10,9 +10,6 @@ import { type Clock, type Json, type JsonObject, MeshError } from "@mesh/kernel"
 
 import type { OutputMessage } from "./message.ts";
 
-/** Takes one output message; the run waits for it before it goes on. */
-export type Emit = (message: OutputMessage) => void | Promise<void>;
-
 /** How a message ended. */
 export type MessageStatus = "completed" | "partial" | "error";
 
@@ -26,31 +23,39 @@ export interface ToolCallHead {
 /** The writer of one run; see the file comment. */
 export class OutputStream {
   readonly #clock: Clock;
-  readonly #emit: Emit;
+  readonly #write: (message: OutputMessage) => void;
   readonly #open = new Set<OpenMessage>();
   #messages = 0;
   #chunks = 0;
 
-  constructor(clock: Clock, emit: Emit) {
+  constructor(clock: Clock, write: (message: OutputMessage) => void) {
     this.#clock = clock;
-    this.#emit = emit;
+    this.#write = write;
   }
 
-  /** Emits a lifecycle event; `data` gets the timestamp. */
-  async event(event: string, message: string, data: JsonObject): Promise<void> {
-    await this.#emit({ type: "event", props: { event, message, data: { ...data, timestamp: this.#clock.now() } } });
+  /** Writes a lifecycle event; `data` gets the timestamp. */
+  event(event: string, message: string, data: JsonObject): void {
+    this.#write({ type: "event", props: { event, message, data: { ...data, timestamp: this.#clock.now() } } });
   }
 
-  /** Emits a message that is complete from the start. */
-  async send(type: string, props: JsonObject): Promise<void> {
-    await this.#emit({ type, props, message_id: this.#nextId() });
+  /** Writes a whole message; with the id of an earlier one it stands in its place. Returns the id. */
+  send(type: string, props: JsonObject, id: string = this.#nextId()): string {
+    this.#write({ type, props, message_id: id });
+    return id;
+  }
+
+  /** Changes fields of a message that was sent whole. */
+  merge(type: string, props: JsonObject, id: string): void {
+    this.#chunks += 1;
+    const chunk_id = `C${this.#chunks}`;
+    this.#write({ type, delta: true, props, delta_action: "merge", message_id: id, chunk_id });
   }
 
   /** Begins a streamed message. */
-  async begin(type: "text" | "thinking" | "tool_call", toolCall?: ToolCallHead): Promise<OpenMessage> {
+  begin(type: OpenMessage["type"], toolCall?: ToolCallHead): OpenMessage {
     const message = new OpenMessage({ type, id: this.#nextId(), toolCall, startedMs: this.#clock.monotonic() });
     this.#open.add(message);
-    await this.event("message_start", "Message started", {
+    this.event("message_start", "Message started", {
       message_id: message.id,
       type,
       ...(toolCall === undefined ? {} : { tool_call: { ...toolCall } }),
@@ -58,13 +63,13 @@ export class OutputStream {
     return message;
   }
 
-  /** Emits the next piece of a streamed message. */
-  async append(message: OpenMessage, piece: string): Promise<void> {
+  /** Writes the next piece of a streamed message. */
+  append(message: OpenMessage, piece: string): void {
     if (!this.#open.has(message)) throw new MeshError("internal", `message ${message.id} has ended`);
     const isFirst = message.chunks === 0;
     message.add(piece);
     this.#chunks += 1;
-    await this.#emit({
+    this.#write({
       type: message.type,
       delta: true,
       ...deltaOf(message, piece, isFirst),
@@ -74,10 +79,10 @@ export class OutputStream {
   }
 
   /** Ends a streamed message with its whole content; harmless when it has ended. */
-  async end(message: OpenMessage, status: MessageStatus): Promise<void> {
+  end(message: OpenMessage, status: MessageStatus): void {
     if (!this.#open.delete(message)) return;
     const content = message.content();
-    await this.event("message_end", "Message completed", {
+    this.event("message_end", "Message completed", {
       message_id: message.id,
       type: message.type,
       duration_ms: Math.round(this.#clock.monotonic() - message.startedMs),
@@ -89,8 +94,8 @@ export class OutputStream {
   }
 
   /** Ends all that is still open. */
-  async endAll(status: MessageStatus): Promise<void> {
-    for (const message of this.#open) await this.end(message, status);
+  endAll(status: MessageStatus): void {
+    for (const message of this.#open) this.end(message, status);
   }
 
   #nextId(): string {

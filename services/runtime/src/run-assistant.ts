@@ -9,15 +9,12 @@
 import { type Assistant, localizeAssistant } from "@mesh/assistants";
 import { type JsonObject, MeshError } from "@mesh/kernel";
 
-import type { RunOutcome } from "./message.ts";
+import type { RunOutcome, Usage } from "./message.ts";
 import { callsModel, prepareModelCall, presetOf } from "./model-call.ts";
-import { streamModel } from "./model-output.ts";
-import { type Emit, OutputStream } from "./output-stream.ts";
+import { type Emit, OutputQueue } from "./output-queue.ts";
+import { OutputStream } from "./output-stream.ts";
 import type { RunInput, RunPorts } from "./run-input.ts";
-
-const SKIPPED = "skipped";
-
-type Ended = { readonly outcome: RunOutcome } | { readonly error: MeshError };
+import { type LoopIo, type RunEnded, runLoop } from "./run-loop.ts";
 
 /** Runs an assistant once, streaming its output into `emit`; see the file comment for what is guaranteed. */
 export async function runAssistant(
@@ -26,39 +23,38 @@ export async function runAssistant(
   emit: Emit,
   signal: AbortSignal,
 ): Promise<RunOutcome> {
-  const out = new OutputStream(ports.clock, emit);
+  const queue = new OutputQueue(emit);
+  const out = new OutputStream(ports.clock, (message) => queue.push(message));
   const startedMs = ports.clock.monotonic();
-  await out.event("stream_start", "Stream started", startOf(input));
-  const ended = await execute(input, ports, out, signal).then(
-    (outcome): Ended => ({ outcome }),
-    (thrown: unknown): Ended => ({ error: errorOf(thrown, input, signal) }),
-  );
+  out.event("stream_start", "Stream started", startOf(input));
+  await queue.drained();
+  const ended = await execute(input, ports, { out, queue, signal }).catch((error: unknown): RunEnded => ({ error }));
   const head = { ...headOf(input), duration_ms: Math.round(ports.clock.monotonic() - startedMs) };
   if ("outcome" in ended) {
-    await out.event("stream_end", "Stream completed", { ...head, status: "completed", ...usageOf(ended.outcome) });
-    return ended.outcome;
+    const { outcome, note } = ended;
+    const metadata = { finish_reason: outcome.finish_reason, ...(note === undefined ? {} : { note }) };
+    out.event("stream_end", "Stream completed", { ...head, status: "completed", ...spent(outcome.usage), metadata });
+    await queue.drained();
+    return outcome;
   }
-  const { error } = ended;
   const isCancelled = signal.aborted;
-  await out.endAll(isCancelled ? "partial" : "error");
-  if (!isCancelled) await out.send("error", { message: error.message, code: error.code });
-  await out.event("stream_end", "Stream completed", {
-    ...head,
-    status: isCancelled ? "cancelled" : "error",
-    error: error.message,
-  });
+  const error = errorOf(ended.error, input, isCancelled);
+  out.endAll(isCancelled ? "partial" : "error");
+  if (!isCancelled) out.send("error", { message: error.message, code: error.code });
+  const status = isCancelled ? "cancelled" : "error";
+  out.event("stream_end", "Stream completed", { ...head, status, error: error.message, ...spent(ended.usage) });
+  await queue.drained();
   throw error;
 }
 
-async function execute(input: RunInput, ports: RunPorts, out: OutputStream, signal: AbortSignal): Promise<RunOutcome> {
-  if (signal.aborted) throw new MeshError("cancelled", "the run was cancelled");
+async function execute(input: RunInput, ports: RunPorts, io: LoopIo): Promise<RunEnded> {
+  if (io.signal.aborted) throw new MeshError("cancelled", "the run was cancelled");
   const assistant = assistantOf(input);
   if (!callsModel(assistant, presetOf(input.metadata))) {
-    return { output: "", finish_reason: SKIPPED, usage: undefined };
+    const outcome = { output: "", finish_reason: "skipped", usage: undefined };
+    return { outcome, note: "the assistant has no prompts, so no model was called" };
   }
-  const { connector, request } = prepareModelCall(input, assistant, ports.clock);
-  const result = await streamModel(ports.chat(connector.type)(connector, request, signal), out);
-  return { output: result.text, finish_reason: result.finishReason, usage: result.usage };
+  return runLoop(prepareModelCall(input, assistant, ports), input, ports, io);
 }
 
 function assistantOf(input: RunInput): Assistant {
@@ -91,18 +87,12 @@ function descriptionOf({ app, assistantId, context }: RunInput): JsonObject {
   return { name, description, ...(assistant.avatar === undefined ? {} : { avatar: assistant.avatar }) };
 }
 
-function usageOf(outcome: RunOutcome): JsonObject {
-  return {
-    ...(outcome.usage === undefined ? {} : { usage: { ...outcome.usage } }),
-    metadata: {
-      finish_reason: outcome.finish_reason,
-      ...(outcome.finish_reason === SKIPPED ? { note: "the assistant has no prompts, so no model was called" } : {}),
-    },
-  };
+function spent(usage: Usage | undefined): JsonObject {
+  return usage === undefined ? {} : { usage: { ...usage } };
 }
 
-function errorOf(thrown: unknown, input: RunInput, signal: AbortSignal): MeshError {
-  if (signal.aborted) return new MeshError("cancelled", "the run was cancelled", { cause: thrown });
+function errorOf(thrown: unknown, input: RunInput, isCancelled: boolean): MeshError {
+  if (isCancelled) return new MeshError("cancelled", "the run was cancelled", { cause: thrown });
   const error = MeshError.from(thrown);
   if (error.code !== "internal") return error;
   return new MeshError(

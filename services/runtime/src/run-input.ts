@@ -1,8 +1,9 @@
 /** What one run is given: data from the work item, and the ports it reaches the world through. */
 
+import type { AgentTool, Log } from "@mesh/agent";
 import type { App, EnvLookup, WorkspaceConnector } from "@mesh/assistants";
 import type { Clock, JsonObject } from "@mesh/kernel";
-import type { ChatRegistry } from "@mesh/llm";
+import type { PriceBook, ProviderRegistry } from "@mesh/llm";
 
 /** Who runs what, where; becomes `$CTX.*` and the head of the output stream. */
 export interface RunContext {
@@ -24,7 +25,7 @@ export interface RunInput {
   readonly app: App;
   readonly assistantId: string;
   readonly input: string;
-  /** Call options: connector, model, temperature, ...; they win over the assistant's. */
+  /** Call options: connector, model, temperature, tools, ...; they win over the assistant's. */
   readonly options: JsonObject;
   /** Data of the caller for `$CTX.*`; never authority. */
   readonly metadata: JsonObject;
@@ -38,6 +39,13 @@ export interface RunInput {
 /** What a run needs from outside. */
 export interface RunPorts {
   readonly clock: Clock;
-  /** Model protocols by connector type. */
-  readonly chat: ChatRegistry;
+  /** Model protocols. */
+  readonly providers: ProviderRegistry;
+  /** What models cost; without it no cost is known. */
+  readonly prices?: PriceBook;
+  /** Randomness in [0, 1), for the jitter of retries. */
+  readonly random?: () => number;
+  /** The built-in tools of this place, made when a run uses some. */
+  readonly tools?: () => Promise<readonly AgentTool[]>;
+  readonly log?: Log;
 }

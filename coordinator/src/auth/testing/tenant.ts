@@ -1,6 +1,7 @@
 /** A database with users, workspaces and the handlers over it, for tests of the features that live in workspaces. */
 
 import { type Ids, MeshError, systemClock, systemIds } from "@mesh/kernel";
+import { createProviders } from "@mesh/llm";
 import { openStore, type Store } from "@mesh/store";
 import { testDatabase } from "@mesh/store/testing";
 
@@ -67,7 +68,12 @@ export async function startTenant(): Promise<Tenant> {
     tokens,
     workspaces,
     apps: createAppApi(deps),
-    connectors: createConnectorApi({ ...deps, secretBox }),
+    connectors: createConnectorApi({
+      ...deps,
+      secretBox,
+      clock: systemClock,
+      providers: createProviders({ clock: systemClock }),
+    }),
     as,
     async user(name, scopes, role) {
       const request = { name: `${name}'s`, user: name, scopes: [...scopes], workspace_ids: [], ttl_seconds: 0 };

@@ -7,7 +7,7 @@ export { FileBackend, type FileBackendOptions } from "./file-backend.ts";
 export { FileLedger } from "./file-ledger.ts";
 export { type FileToolOptions } from "./file-tool.ts";
 export { listFilesTool, type ListFilesOptions } from "./list-files.ts";
-export { type GroupCommand, type GroupExit, ProcessGroup } from "./process-group.ts";
+export { type GroupCommand, type GroupExit, killMarked, ProcessGroup } from "./process-group.ts";
 export { readFileTool, type ReadFileOptions } from "./read-file.ts";
 export { PathSandbox, type SandboxOptions } from "./sandbox.ts";
 export { type SearchOptions, searchTool } from "./search.ts";

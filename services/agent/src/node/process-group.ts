@@ -68,17 +68,22 @@ export class ProcessGroup {
   /** Ends the group and every marked descendant; resolves when none is left to be found. */
   async kill(): Promise<void> {
     this.#killGroup();
-    for (let sweep = 0; sweep < MAX_SWEEPS; sweep += 1) {
-      const found = await markedProcesses(`${MARK}=${this.#mark}`);
-      if (found.length === 0) return;
-      for (const pid of found) killQuietly(pid);
-    }
+    await killMarked(MARK, this.#mark);
   }
 
   #killGroup(): void {
     const { pid } = this.#child;
     // The group exists as long as any member does, also after its leader is gone.
     if (pid !== undefined) killQuietly(-pid);
+  }
+}
+
+/** Ends every process with this variable in its environment, where the system shows environments. */
+export async function killMarked(name: string, value: string): Promise<void> {
+  for (let sweep = 0; sweep < MAX_SWEEPS; sweep += 1) {
+    const found = await markedProcesses(`${name}=${value}`);
+    if (found.length === 0) return;
+    for (const pid of found) killQuietly(pid);
   }
 }
 

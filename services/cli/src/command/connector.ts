@@ -1,6 +1,6 @@
 /** `yao connector`: how assistants reach models. Keys never stand on the command line. */
 
-import type { Connector, ListConnectorsResponse, PutConnectorResponse } from "@mesh/proto";
+import type { Connector, ListConnectorsResponse, PutConnectorResponse, TestConnectorResponse } from "@mesh/proto";
 import { type Command, InvalidArgumentError } from "commander";
 
 import { type Cli, print, targetOf, type WorkspaceFlags } from "../cli.ts";
@@ -25,11 +25,15 @@ interface AddFlags extends WorkspaceFlags {
 
 const ADVICE = "give it with --key-env NAME, --key-file PATH or --key-stdin";
 
+// Longer than the time a provider is given.
+const TEST_MS = 90_000;
+
 /** The group. */
 export function connectorCommand(builder: Builder): Command {
   return group("connector", "Manage how assistants reach models.", [
     addCommand(builder),
     listCommand(builder),
+    testCommand(builder),
     removeCommand(builder),
   ]);
 }
@@ -143,6 +147,25 @@ function removeCommand(builder: Builder): Command {
       await new Client(cli.clock, target).delete(apiPath`/v1/workspaces/${target.workspace}/connectors/${id}`);
       print(cli, flags, { removed: id }, () => `${plain(id)} was removed\n`);
       return undefined;
+    },
+  });
+}
+
+function testCommand(builder: Builder): Command {
+  return leaf<WorkspaceFlags>(builder, {
+    name: "test <connector>",
+    text: "Make one tiny call and say what works, or what failed and how to fix it; exit code 1 when it failed.",
+    examples: ["yao connector test openai.gpt-4o"],
+    flags: [WORKSPACE_FLAG],
+    action: async (cli, args, flags) => {
+      const target = targetOf(cli, flags);
+      const path = apiPath`/v1/workspaces/${target.workspace}/connectors/${args[0] ?? ""}/test`;
+      const answer = await new Client(cli.clock, target).post<TestConnectorResponse>(path, { timeoutMs: TEST_MS });
+      print(cli, flags, answer, () => {
+        const line = plain(answer.summary);
+        return answer.ok ? `ok: ${line}\n` : `failed: ${line}\nto fix it: ${plain(answer.fix)}\n`;
+      });
+      return answer.ok ? 0 : 1;
     },
   });
 }

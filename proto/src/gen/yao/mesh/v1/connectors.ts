@@ -74,6 +74,24 @@ export interface RemoveConnectorRequest {
 export interface RemoveConnectorResponse {
 }
 
+export interface TestConnectorRequest {
+  readonly workspace: string;
+  readonly connector: string;
+}
+
+export interface TestConnectorResponse {
+  /** A test that failed is an answer too, not an error of the call. */
+  readonly ok: boolean;
+  /** One line for a person. */
+  readonly summary: string;
+  /** What to do about a failure; empty when ok. */
+  readonly fix: string;
+  /** Class of the failure, such as auth, network, notFound or config; empty when ok. */
+  readonly error_class: string;
+  /** From the request to the whole answer. */
+  readonly duration_ms: number;
+}
+
 function createBaseConnector(): Connector {
   return { id: "", type: "", label: "", model: "", host: "", source: "", has_key: false, env: [] };
 }
@@ -629,6 +647,176 @@ export const RemoveConnectorResponse: MessageFns<RemoveConnectorResponse> = {
   },
 };
 
+function createBaseTestConnectorRequest(): TestConnectorRequest {
+  return { workspace: "", connector: "" };
+}
+
+export const TestConnectorRequest: MessageFns<TestConnectorRequest> = {
+  encode(message: TestConnectorRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.workspace !== "") {
+      writer.uint32(10).string(message.workspace);
+    }
+    if (message.connector !== "") {
+      writer.uint32(18).string(message.connector);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TestConnectorRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTestConnectorRequest() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.workspace = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.connector = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<TestConnectorRequest>): TestConnectorRequest {
+    return TestConnectorRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<TestConnectorRequest>): TestConnectorRequest {
+    const message = createBaseTestConnectorRequest() as any;
+    message.workspace = object.workspace ?? "";
+    message.connector = object.connector ?? "";
+    return message;
+  },
+};
+
+function createBaseTestConnectorResponse(): TestConnectorResponse {
+  return { ok: false, summary: "", fix: "", error_class: "", duration_ms: 0 };
+}
+
+export const TestConnectorResponse: MessageFns<TestConnectorResponse> = {
+  encode(message: TestConnectorResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.ok !== false) {
+      writer.uint32(8).bool(message.ok);
+    }
+    if (message.summary !== "") {
+      writer.uint32(18).string(message.summary);
+    }
+    if (message.fix !== "") {
+      writer.uint32(26).string(message.fix);
+    }
+    if (message.error_class !== "") {
+      writer.uint32(34).string(message.error_class);
+    }
+    if (message.duration_ms !== 0) {
+      writer.uint32(40).int32(message.duration_ms);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TestConnectorResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTestConnectorResponse() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.ok = reader.bool();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.summary = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.fix = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.error_class = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.duration_ms = reader.int32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<TestConnectorResponse>): TestConnectorResponse {
+    return TestConnectorResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<TestConnectorResponse>): TestConnectorResponse {
+    const message = createBaseTestConnectorResponse() as any;
+    message.ok = object.ok ?? false;
+    message.summary = object.summary ?? "";
+    message.fix = object.fix ?? "";
+    message.error_class = object.error_class ?? "";
+    message.duration_ms = object.duration_ms ?? 0;
+    return message;
+  },
+};
+
 /** ConnectorService manages the connectors of a workspace. */
 export type ConnectorServiceService = typeof ConnectorServiceService;
 export const ConnectorServiceService = {
@@ -667,6 +855,17 @@ export const ConnectorServiceService = {
       Buffer.from(RemoveConnectorResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): RemoveConnectorResponse => RemoveConnectorResponse.decode(value),
   },
+  /** TestConnector makes one tiny call and says what works, or what failed and how to fix it. HTTP: POST /v1/workspaces/{workspace}/connectors/{connector}/test */
+  testConnector: {
+    path: "/yao.mesh.v1.ConnectorService/TestConnector" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: TestConnectorRequest): Buffer => Buffer.from(TestConnectorRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): TestConnectorRequest => TestConnectorRequest.decode(value),
+    responseSerialize: (value: TestConnectorResponse): Buffer =>
+      Buffer.from(TestConnectorResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): TestConnectorResponse => TestConnectorResponse.decode(value),
+  },
 } as const;
 
 export interface ConnectorServiceServer extends UntypedServiceImplementation {
@@ -676,6 +875,8 @@ export interface ConnectorServiceServer extends UntypedServiceImplementation {
   listConnectors: handleUnaryCall<ListConnectorsRequest, ListConnectorsResponse>;
   /** RemoveConnector. HTTP: DELETE /v1/workspaces/{workspace}/connectors/{connector} */
   removeConnector: handleUnaryCall<RemoveConnectorRequest, RemoveConnectorResponse>;
+  /** TestConnector makes one tiny call and says what works, or what failed and how to fix it. HTTP: POST /v1/workspaces/{workspace}/connectors/{connector}/test */
+  testConnector: handleUnaryCall<TestConnectorRequest, TestConnectorResponse>;
 }
 
 export interface ConnectorServiceClient extends Client {
@@ -726,6 +927,22 @@ export interface ConnectorServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: RemoveConnectorResponse) => void,
+  ): ClientUnaryCall;
+  /** TestConnector makes one tiny call and says what works, or what failed and how to fix it. HTTP: POST /v1/workspaces/{workspace}/connectors/{connector}/test */
+  testConnector(
+    request: TestConnectorRequest,
+    callback: (error: ServiceError | null, response: TestConnectorResponse) => void,
+  ): ClientUnaryCall;
+  testConnector(
+    request: TestConnectorRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: TestConnectorResponse) => void,
+  ): ClientUnaryCall;
+  testConnector(
+    request: TestConnectorRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: TestConnectorResponse) => void,
   ): ClientUnaryCall;
 }
 
