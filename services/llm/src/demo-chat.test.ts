@@ -1,4 +1,3 @@
-import { MeshError } from "@mesh/kernel";
 import { FakeClock } from "@mesh/kernel/testing";
 import { describe, expect, test } from "vitest";
 

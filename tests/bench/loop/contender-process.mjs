@@ -72,12 +72,12 @@ const JOBS = {
   },
 };
 
-process.on("message", async ({ job, shape }) => {
-  try {
-    process.send({ result: await JOBS[job](shape === undefined ? undefined : new Scenario("", shape)) });
-  } catch (error) {
-    process.send({ error: error instanceof Error ? error.message : String(error) });
-  }
+process.on("message", ({ job, shape }) => {
+  const scenario = shape === undefined ? undefined : new Scenario("", shape);
+  JOBS[job](scenario).then(
+    (result) => process.send({ result }),
+    (error) => process.send({ error: error instanceof Error ? error.message : String(error) }),
+  );
 });
 process.on("disconnect", () => process.exit());
 process.send({ result: "ready" });
