@@ -162,7 +162,8 @@ test("heartbeats go on while the main thread is stuck", async () => {
   const stuck = await until(() => stub.beats.find((beat) => beat.loop_lag_ms > 2_000), {
     what: "a beat that tells of the lag",
   });
-  expect(stub.beats.indexOf(stuck) - before).toBeGreaterThan(5);
+  // How many depends on the machine; none would come from the main thread.
+  expect(stub.beats.indexOf(stuck) - before).toBeGreaterThan(2);
   await until(() => (stub.beats.at(-1)?.loop_lag_ms ?? 9_999) < 1_500, { what: "the lag to end" });
 });
 

@@ -57,7 +57,8 @@ export class Contender {
   static async start(name: string, origin: string, profileDir?: string): Promise<Contender> {
     const profiling = profileDir === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profileDir}`];
     const child = fork(join(LOOP_DIR, "contender-process.mjs"), [name, origin], {
-      execArgv: ["--expose-gc", ...profiling],
+      // Some libraries make Node warn in every run; printing that is not what is measured.
+      execArgv: ["--expose-gc", "--no-warnings", ...profiling],
       env,
     });
     const contender = new Contender(name, child);

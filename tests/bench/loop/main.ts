@@ -14,15 +14,15 @@ import { Contender, CONTENDERS, isInstalled, LOOP_DIR, startModelServer } from "
 import { measureAll, measureImport } from "./measure.ts";
 import { tableOf } from "./table.ts";
 
-const ROUNDS = 9;
-const SHORT_ROUNDS = 3;
+const FULL = { rounds: 9, warmUps: 10 };
+const SHORT = { rounds: 3, warmUps: 3 };
 
 const values = readArguments();
 const progress = (text: string): void => console.error(`# ${text}`);
 
 if (values.rivals && !CONTENDERS.every(isInstalled)) install();
 const names = CONTENDERS.filter(isWanted).map(({ name }) => name);
-const effort = { rounds: values.short ? SHORT_ROUNDS : ROUNDS, progress };
+const effort = { ...(values.short ? SHORT : FULL), progress };
 progress(`${cpus().length} × ${cpus()[0]?.model ?? "?"}, Node ${process.versions.node}, load ${load()}`);
 progress(`contenders: ${names.join(", ")}`);
 

@@ -7,6 +7,8 @@ import { type Scenario, SHORT_RUN, TIMED } from "./scenario.mjs";
 /** How thoroughly to measure. */
 export interface Effort {
   readonly rounds: number;
+  /** Rounds that are run and thrown away, until the compiler has settled: the first take up to twice as long. */
+  readonly warmUps: number;
   readonly progress: (text: string) => void;
 }
 
@@ -34,8 +36,6 @@ export type Value =
 /** Takes one sample of one contender. */
 type Take = (name: string) => Promise<number>;
 
-// Until the compiler has settled; the first rounds take up to twice as long.
-const WARM_UPS = 6;
 const IMPORT_ROUNDS = 9;
 const ABORT_ROUNDS = 9;
 const HEAP_ROUNDS = 4;
@@ -51,10 +51,7 @@ export async function measureAll(contenders: readonly Contender[], effort: Effor
   const found: Measured[] = [];
   for (const scenario of TIMED) {
     effort.progress(scenario.title);
-    const values = await alternate(names, taking("time", scenario), {
-      warmUps: Math.min(WARM_UPS, effort.rounds),
-      rounds: effort.rounds,
-    });
+    const values = await alternate(names, taking("time", scenario), effort);
     const aim = scenario.limit === undefined ? {} : { aim: { atMostRaw: scenario.limit } };
     found.push({ title: scenario.title, unit: "ms/turn", ...aim, values });
   }

@@ -34,7 +34,8 @@ function answer(url, body, response) {
     return;
   }
   const [, turns, deltas, calls, split] = shape;
-  const turn = body.split('"role":"assistant"').length - 1;
+  // Results, not answers, tell the turn: some libraries send one answer as two messages.
+  const turn = Math.floor((body.split('"role":"tool"').length - 1) / Number(calls));
   const parts = events({ turn, deltas: Number(deltas), calls: turn < Number(turns) ? Number(calls) : 0 });
   if (split === "") response.end(parts.join(""));
   else writeEach(parts, response);
