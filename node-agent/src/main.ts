@@ -4,7 +4,7 @@
 import "./small-heap.ts";
 
 import { errorText, isEntry } from "@mesh/kernel";
-import { createLogger } from "@mesh/observability";
+import { createLogger } from "@mesh/observability/logger";
 
 import { type AgentExit, type NodeAgentOptions, runAgent } from "./agent.ts";
 import { processClock, processEnv, readConfig } from "./config.ts";
