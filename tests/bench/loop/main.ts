@@ -14,7 +14,7 @@ import { Contender, CONTENDERS, isInstalled, LOOP_DIR, startModelServer } from "
 import { measureAll, measureImport } from "./measure.ts";
 import { tableOf } from "./table.ts";
 
-const FULL = { rounds: 9, warmUps: 10 };
+const FULL = { rounds: 7, warmUps: 8 };
 const SHORT = { rounds: 3, warmUps: 3 };
 
 const values = readArguments();
