@@ -240,6 +240,11 @@ export class ExtensionChain {
     return this.#failure;
   }
 
+  /** Whether no extension takes part in this run. */
+  get isEmpty(): boolean {
+    return this.#active.length === 0;
+  }
+
   /** Whether calls that have not started must not start. */
   get hasFailed(): boolean {
     return this.#failure !== undefined || this.#active.some((each) => each.isRequired && each.hasFailure);

@@ -72,20 +72,21 @@ export async function judge(
 }
 
 async function gates(run: LiveRun, call: ToolCallContent, args: JsonObject): Promise<ChainVerdict> {
-  const request = new ToolCallRequest({
-    id: call.id,
-    name: call.name,
-    args,
-    messages: run.history,
-    runPrompts: run.prompts,
-  });
-  const outcome = await raced(() => runChain(run.config.middleware ?? [], request), run.signal);
+  const { middleware = [] } = run.config;
+  if (middleware.length === 0 && run.chain.isEmpty) return { kind: "allow", args };
+  const request = requestOf(run, call, args);
+  const outcome = await raced(() => runChain(middleware, request), run.signal);
   if (outcome.kind !== "value") return { kind: "deny", reason: "the run was cancelled" };
   if (outcome.value.kind === "deny") return outcome.value;
   const { args: rewritten, ask } = outcome.value;
   const verdict = await run.chain.beforeTool(request.withArgs(rewritten));
   if (verdict.kind === "deny" || ask === undefined) return verdict;
   return { ...verdict, ask: verdict.ask ?? ask };
+}
+
+function requestOf(run: LiveRun, call: ToolCallContent, args: JsonObject): ToolCallRequest {
+  const { id, name } = call;
+  return new ToolCallRequest({ id, name, args, messages: run.history, runPrompts: run.prompts });
 }
 
 function approvalReason(tool: AgentTool, args: JsonObject): string | undefined {
@@ -165,15 +166,9 @@ export async function execute(
   const outcome: Raced<ToolOutput> = raw.kind === "error" && run.signal.aborted ? { kind: "cancelled" } : raw;
   line.close(outcome.kind === "cancelled");
   const settled = toResult(run, call, outcome);
-  const request = new ToolCallRequest({
-    id: call.id,
-    name: call.name,
-    args,
-    messages: run.history,
-    runPrompts: run.prompts,
-  });
   // A cancelled run has nothing left to filter: the text of a cancelled call is the loop's own.
-  const result = outcome.kind === "cancelled" ? settled : await run.chain.afterTool(request, settled);
+  const isFiltered = outcome.kind !== "cancelled" && !run.chain.isEmpty;
+  const result = isFiltered ? await run.chain.afterTool(requestOf(run, call, args), settled) : settled;
   const reported = withChildStats(result, line.children);
   span.setAttribute("is_error", reported.isError);
   span.end();

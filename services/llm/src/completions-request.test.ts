@@ -165,3 +165,37 @@ test("a tool without a description sends none", () => {
   });
   expect(JSON.stringify(build([said("Hi")], { tools }))).not.toContain("description");
 });
+
+const ANSWERS = [answered([{ type: "text", text: "Yes" }], { api })];
+
+test("a message keeps its translation, and marks for the cache do not stay on it", () => {
+  const model = callOf(
+    { api, id: "claude-x", provider: "openrouter", compat: { openai: { cacheControl: true } } },
+    [],
+  ).model;
+  const bodyOf = (messages: readonly Message[]): Body => {
+    const config = { ...callOf({ api }, messages, { systemPrompt: "S" }), model };
+    return JSON.parse(buildCompletionsRequest(config).body) as Body;
+  };
+  const first = bodyOf([said("Hi"), ...ANSWERS, said("And?")]);
+  const second = bodyOf([
+    said("Hi"),
+    ...ANSWERS,
+    said("And?"),
+    answered([{ type: "text", text: "So" }], { api }),
+    said("?"),
+  ]);
+  const marked = ({ messages }: Body): readonly number[] =>
+    messages.flatMap((message, index) => (Array.isArray(message["content"]) ? [index] : []));
+  expect(marked(first)).toEqual([0, 2]);
+  expect(marked(second)).toEqual([0, 4]);
+  expect(second.messages.slice(1, 2)).toEqual(first.messages.slice(1, 2));
+});
+
+test("the same message is translated for each model by its own rules", () => {
+  const sent = [said("Hi"), answered([called("call_1")], { api }), resulted("call_1", ["1"])];
+  const plain = build(sent);
+  const named = build(sent, {}, { compat: { openai: { toolResultName: true } } });
+  expect(plain.messages.at(-1)).not.toHaveProperty("name");
+  expect(named.messages.at(-1)).toHaveProperty("name");
+});

@@ -150,17 +150,20 @@ function messagesOf(config: StreamConfig, compat: OpenAiCompat): readonly JsonOb
     if (images.length > 0) addUser(messages, { role: "user", content: imageParts(images) }, compat);
     images = [];
   };
+  const translationOf = translator(config, compat);
   for (const message of soundTranscript(config.messages)) {
     if (message.role === "toolResult") {
-      messages.push(...translationOf(message, config, compat));
-      images.push(...sendable(message.content, config).filter((part) => part.type === "image"));
+      messages.push(...translationOf(message));
+      if (message.content.some((part) => part.type === "image")) {
+        images.push(...sendable(message.content, config).filter((part) => part.type === "image"));
+      }
       continue;
     }
     flush();
     if (message.role === "user") {
       const content = userContent(message.content, config);
       if (content !== undefined) addUser(messages, { role: "user", content }, compat);
-    } else messages.push(...translationOf(message, config, compat));
+    } else messages.push(...translationOf(message));
   }
   flush();
   if (compat.cacheControl === true && cachePlan(config) !== undefined && config.model.id.includes("claude")) {
@@ -172,19 +175,20 @@ function messagesOf(config: StreamConfig, compat: OpenAiCompat): readonly JsonOb
 // Messages never change and histories only grow, so each is translated once for a model, however long the session.
 const translations = new WeakMap<ModelConfig, WeakMap<Message, readonly Fields[]>>();
 
-function translationOf(
-  message: AssistantMessage | ToolResultMessage,
+function translator(
   config: StreamConfig,
   compat: OpenAiCompat,
-): readonly Fields[] {
+): (message: AssistantMessage | ToolResultMessage) => readonly Fields[] {
   const all = translations.get(config.model) ?? new WeakMap<Message, readonly Fields[]>();
   translations.set(config.model, all);
-  const known = all.get(message);
-  if (known !== undefined) return known;
-  const made =
-    message.role === "toolResult" ? [resultOf(message, config, compat)] : assistantOf(message, config, compat);
-  all.set(message, made);
-  return made;
+  return (message) => {
+    const known = all.get(message);
+    if (known !== undefined) return known;
+    const made =
+      message.role === "toolResult" ? [resultOf(message, config, compat)] : assistantOf(message, config, compat);
+    all.set(message, made);
+    return made;
+  };
 }
 
 function systemText(config: StreamConfig, compat: OpenAiCompat): string {

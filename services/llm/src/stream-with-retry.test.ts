@@ -310,3 +310,26 @@ test("one line without an end is bounded", async () => {
   expect(await made.message).toMatchObject({ stopReason: "error", errorClass: "protocol" });
   expect(sent).toBeLessThan(40);
 });
+
+test.each([
+  ["left alone after an answer that was read to its end", HELLO + STOP, false],
+  ["aborted when the rest of a body is not wanted", `<html>${" ".repeat(70_000)}`, true],
+])("the signal of the request is %s", async (_title, text, isAborted) => {
+  const clock = new FakeClock();
+  let signal: AbortSignal | null | undefined;
+  const body = new ReadableStream({
+    start(controller) {
+      controller.enqueue(encoder.encode(text));
+      if (!isAborted) controller.close();
+    },
+  });
+  const send: typeof fetch = (_url, init) => {
+    signal = init?.signal;
+    return Promise.resolve(new Response(body));
+  };
+  const provider = createProviders({ clock, fetch: send }).resolve("openai-completions");
+  const config = callOf({ api: "openai-completions", baseUrl: "http://x" }, [said("Hi")], { retry: { maxRetries: 0 } });
+  const stop = new AbortController();
+  await streamWithRetry({ provider, config, sink: () => undefined, signal: stop.signal }, { clock, random: () => 0.5 });
+  expect(signal?.aborted).toBe(isAborted);
+});

@@ -18,8 +18,8 @@ const JOBS = {
   /** Processor milliseconds per response. */
   async time(scenario) {
     const run = runOf(scenario);
+    // No forced collection here: it throws compiled code away, and a round would measure the compiler.
     await requestsSince();
-    globalThis.gc();
     const texts = [];
     let read = 0;
     const onText = (text) => {

@@ -14,8 +14,8 @@ import { Contender, CONTENDERS, isInstalled, LOOP_DIR, startModelServer } from "
 import { measureAll, measureImport } from "./measure.ts";
 import { tableOf } from "./table.ts";
 
-const FULL = { rounds: 7, warmUps: 8 };
-const SHORT = { rounds: 3, warmUps: 3 };
+const FULL = { rounds: 9, warmUps: 16 };
+const SHORT = { rounds: 3, warmUps: 8 };
 
 const values = readArguments();
 const progress = (text: string): void => console.error(`# ${text}`);

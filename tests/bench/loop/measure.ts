@@ -7,7 +7,7 @@ import { type Scenario, SHORT_RUN, TIMED } from "./scenario.mjs";
 /** How thoroughly to measure. */
 export interface Effort {
   readonly rounds: number;
-  /** Rounds that are run and thrown away, until the compiler has settled: the first take up to twice as long. */
+  /** Rounds that are run and thrown away, until the compiler has settled: the first take up to three times as long. */
   readonly warmUps: number;
   readonly progress: (text: string) => void;
 }
@@ -49,9 +49,13 @@ export async function measureAll(contenders: readonly Contender[], effort: Effor
     async (name) =>
       (await byName.get(name)?.ask(job, scenario)) ?? Number.NaN;
   const found: Measured[] = [];
+  effort.progress("warming up");
+  for (const scenario of TIMED) {
+    await alternate(names, taking("time", scenario), { warmUps: effort.warmUps, rounds: 0 });
+  }
   for (const scenario of TIMED) {
     effort.progress(scenario.title);
-    const values = await alternate(names, taking("time", scenario), effort);
+    const values = await alternate(names, taking("time", scenario), { warmUps: 2, rounds: effort.rounds });
     const aim = scenario.limit === undefined ? {} : { aim: { atMostRaw: scenario.limit } };
     found.push({ title: scenario.title, unit: "ms/turn", ...aim, values });
   }

@@ -49,7 +49,7 @@ export class Scenario {
 
 export const CHAIN = new Scenario("tool chain of 10 turns", { turns: 10, deltas: 20, runs: 20, limit: 1.3 });
 export const LONG = new Scenario("tool chain of 100 turns", { turns: 100, deltas: 20, runs: 2, limit: 1.2 });
-export const DELTAS = new Scenario("2,000 text deltas", { turns: 0, deltas: 2000, runs: 20, limit: 2 });
+export const DELTAS = new Scenario("2,000 text deltas", { turns: 0, deltas: 2000, runs: 10, limit: 2 });
 export const PARALLEL = new Scenario("5 turns of 16 parallel calls", {
   turns: 5,
   deltas: 20,
@@ -57,7 +57,7 @@ export const PARALLEL = new Scenario("5 turns of 16 parallel calls", {
   runs: 20,
   limit: 1.5,
 });
-export const SPLIT = new Scenario("500 text deltas, a write each", { turns: 0, deltas: 500, runs: 20, split: true });
+export const SPLIT = new Scenario("500 text deltas, a write each", { turns: 0, deltas: 500, runs: 10, split: true });
 export const SHORT_RUN = new Scenario("one tool call", { turns: 1, deltas: 20, runs: 1000 });
 
 /** The scenarios whose processor time is compared. */
