@@ -43,6 +43,7 @@ import { PenaltyBox } from "./runs/penalty-box.ts";
 import { createRunApi } from "./runs/run-api.ts";
 import { createSweeper } from "./runs/sweeper.ts";
 import { WorkPublisher } from "./runs/work-publisher.ts";
+import { createStateRpc } from "./state/state-rpc.ts";
 import { createSystemApi } from "./system/system-api.ts";
 import { loadTlsIdentity, type TlsIdentity } from "./tls-identity.ts";
 import { VERSION } from "./version.ts";
@@ -243,6 +244,7 @@ function createNodeServices(core: Core): Service[] {
   return [
     createHeartbeats({ bus, store, clock: systemClock, log: beatLog, fleetChanged, committed }),
     createNodeRpc({ bus, store, secrets: createSecretSource({ store, secretBox }), prepareNode, fleetChanged }),
+    createStateRpc({ bus, store, services: {} }),
   ];
 }
 

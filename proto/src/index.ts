@@ -126,6 +126,8 @@ export {
   RunProgress,
   SecretsAnswer,
   SecretsRequest,
+  WorkspaceStateAnswer,
+  WorkspaceStateRequest,
   WorkItem,
 } from "./gen/yao/mesh/v1/wire.ts";
 export {

@@ -21,5 +21,7 @@ export {
   RunProgress,
   SecretsAnswer,
   SecretsRequest,
+  WorkspaceStateAnswer,
+  WorkspaceStateRequest,
   WorkItem,
 } from "./gen/yao/mesh/v1/wire.ts";

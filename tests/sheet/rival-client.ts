@@ -3,23 +3,18 @@
  * off, except where the fixture is about retries.
  */
 
-import { existsSync } from "node:fs";
-import { createRequire } from "node:module";
-import { join } from "node:path";
-import { pathToFileURL } from "node:url";
-
 import { isObject } from "@mesh/kernel";
 import type { WireCase } from "@mesh/llm/testing";
 
 import type { SheetClient, Verdict } from "./client.ts";
+import { installed, RIVAL_ROOT } from "./installed.ts";
 
-const LOOP = join(import.meta.dirname, "../bench/loop");
 const PATIENCE_MS = 5000;
 
 type Loose = Record<string, (...given: unknown[]) => unknown>;
 
 /** The rivals that are there. */
-export async function rivalClients(root: string = LOOP): Promise<readonly SheetClient[]> {
+export async function rivalClients(root: string = RIVAL_ROOT): Promise<readonly SheetClient[]> {
   const found: SheetClient[] = [];
   const openai = await load(root, "openai");
   if (openai !== undefined) found.push(openAiClient(openai));
@@ -30,9 +25,7 @@ export async function rivalClients(root: string = LOOP): Promise<readonly SheetC
 }
 
 async function load(root: string, name: string): Promise<Loose | undefined> {
-  if (!existsSync(join(root, "node_modules", name))) return undefined;
-  const path = createRequire(join(root, "package.json")).resolve(name);
-  return (await import(pathToFileURL(path).href)) as Loose;
+  return (await installed(root, name)) as Loose | undefined;
 }
 
 function openAiClient(sdk: Loose): SheetClient {

@@ -15,6 +15,7 @@ import type { Logger } from "@mesh/observability";
 import { Command } from "@mesh/proto";
 import type { Store } from "@mesh/store";
 
+import { dropEndedMemory } from "../state/memory-store.ts";
 import { dropOldDeltas, newRetention, type Retention } from "./retention-store.ts";
 import { ACCEPT_MS } from "./run-state.ts";
 import {
@@ -35,6 +36,7 @@ const REPUBLISH_EVERY_TICKS = 3;
 /** A loop that was away for longer has not heard what nodes said meanwhile. */
 const MAX_PAUSE_MS = 15_000;
 const HOUSEKEEPING_EVERY_TICKS = 60;
+const ENDED_MEMORY_BATCH = 5000;
 
 /** What the sweeper uses. */
 export interface SweeperDeps {
@@ -128,6 +130,7 @@ function stepsOf(deps: SweeperDeps, { tick, heardMs: heard, retention }: Round):
     steps.push(
       () => dropExpired(sql),
       async () => void (await dropOldDeltas(sql, deps.deltaRetentionMs, retention)),
+      async () => void (await dropEndedMemory(sql, ENDED_MEMORY_BATCH)),
     );
   }
   return steps;

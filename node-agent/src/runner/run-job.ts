@@ -13,7 +13,7 @@ import type { RunEnd, RunJob } from "./protocol.ts";
 
 /** What a job runs with. */
 export interface JobPorts extends Omit<RunPorts, "tools" | "providers"> {
-  /** The runner's own environment, for the commands of tools. */
+  /** The runner's own environment; commands of tools get a part of it. */
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
@@ -56,7 +56,25 @@ export function endOf(thrown: unknown, signal: AbortSignal): RunEnd {
 async function builtInTools(job: RunJob, { clock, env }: JobPorts): Promise<readonly AgentTool[]> {
   const cwd = job.workspaceDir;
   await mkdir(cwd, { recursive: true, mode: 0o700 });
-  return codingTools({ clock, cwd, env });
+  const passed = commandEnv(job.env, env);
+  return codingTools({ clock, cwd, env: passed, allowEnv: Object.keys(passed) });
+}
+
+// What commands need to work at all, and the mark by which the agent finds those of a runner that is gone.
+const COMMAND_ENV =
+  /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|TEMP|TMP|SYSTEMROOT|COMSPEC|PATHEXT|APPDATA|LOCALAPPDATA|USERPROFILE|SSL_CERT_FILE|SSL_CERT_DIR|NODE_EXTRA_CA_CERTS|YAO_RUNNER)$/i;
+// Names of the mesh's own credentials, whoever set them.
+const MESH_ENV = /^(YAO_|NATS_|DATABASE_|PG(PASSWORD|PASSFILE|SERVICE))/i;
+
+/** The environment of a tool's command: what the run may read, and of the device only what is no secret. */
+function commandEnv(
+  run: Readonly<Record<string, string>>,
+  device: Readonly<Record<string, string | undefined>>,
+): Readonly<Record<string, string | undefined>> {
+  return Object.fromEntries([
+    ...Object.entries(run).filter(([name]) => !MESH_ENV.test(name)),
+    ...Object.entries(device).filter(([name]) => COMMAND_ENV.test(name)),
+  ]);
 }
 
 function inputOf(job: RunJob, app: App): RunInput {

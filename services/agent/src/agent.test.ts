@@ -7,8 +7,7 @@ import { DENIED_PREFIX } from "./middleware.ts";
 import { loadHistory, messageText } from "./message.ts";
 import { MemoryBackend, SharedState } from "./shared-state.ts";
 import { StructuredOutputError } from "./structured.ts";
-import { ScriptedProvider, scriptedModel, scriptedTool } from "./testing/index.ts";
-import { checkTranscript } from "./transcript.ts";
+import { historyFaults, ScriptedProvider, scriptedModel, scriptedTool } from "./testing/index.ts";
 
 const agents: [Agent, ScriptedProvider][] = [];
 
@@ -20,7 +19,7 @@ function agentOf(provider: ScriptedProvider, change: Partial<AgentOptions> = {})
 
 afterEach(() => {
   for (const [agent, provider] of agents.splice(0)) {
-    if (agent.waiting.length === 0) expect(checkTranscript(agent.messages)).toEqual([]);
+    if (agent.waiting.length === 0) expect(historyFaults(agent.messages)).toEqual([]);
     expect(provider.faults).toEqual([]);
   }
 });
@@ -223,7 +222,7 @@ describe("persistence", () => {
     expect(second.messages.map(messageText)).toEqual(["go", "", "done", "ok", "what next?", "nothing"]);
     await first.cancelWaiting();
     expect(first.waiting).toEqual([]);
-    expect(checkTranscript(first.messages)).toEqual([]);
+    expect(historyFaults(first.messages)).toEqual([]);
   });
 });
 

@@ -71,6 +71,7 @@ export class AttemptView {
   /** Closes a failed attempt and says that another follows. */
   retry(event: Omit<Extract<StreamEvent, { type: "retry" }>, "type">): void {
     const { attempt, maxAttempts, delayMs, errorClass, errorMessage } = event;
+    this.#run.spent(event.usage);
     if (this.#draft !== undefined) {
       const message = this.#failed ?? withoutCalls({ ...this.#draft, stopReason: "error", errorMessage });
       this.#run.emit({ type: "messageEnd", message: { ...message, stopReason: "error" } });

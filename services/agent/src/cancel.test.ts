@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { onAbort, raced } from "./cancel.ts";
+import { bounded, onAbort, raced } from "./cancel.ts";
 
 function aborted(): AbortSignal {
   const stop = new AbortController();
@@ -45,4 +45,36 @@ test("who stopped following is not called", () => {
   onAbort(stop.signal, () => called.push("b"))();
   stop.abort();
   expect(called).toEqual(["a"]);
+});
+
+test("bounded work starts although its run is cancelled, and is left alone when patience ends", async () => {
+  let isStarted = false;
+  const never = (): Promise<never> => ((isStarted = true), new Promise(() => undefined));
+  expect(await bounded(never, aborted(), () => Promise.resolve())).toEqual({ kind: "cancelled" });
+  expect(isStarted).toBe(true);
+  const patient = (): Promise<void> => new Promise(() => undefined);
+  expect(await bounded(() => "saved", aborted(), patient)).toEqual({ kind: "value", value: "saved" });
+});
+
+test("patience begins with the cancellation, and is told when nobody waits any more", async () => {
+  const stop = new AbortController();
+  const told: string[] = [];
+  let finish = (_value: string): void => undefined;
+  const work = new Promise<string>((resolve) => {
+    finish = resolve;
+  });
+  const outcome = bounded(
+    () => work,
+    stop.signal,
+    (done) => {
+      told.push("begun");
+      onAbort(done, () => told.push("over"));
+      return new Promise(() => undefined);
+    },
+  );
+  expect(told).toEqual([]);
+  stop.abort();
+  finish("saved");
+  expect(await outcome).toEqual({ kind: "value", value: "saved" });
+  expect(told).toEqual(["begun", "over"]);
 });

@@ -13,21 +13,43 @@ export type Raced<T> =
  * `graceTicks` is how many microtasks cancelled work gets to end by itself: enough for work that only has to unwind
  * (a child run that reports what it spent), nothing for work that waits.
  */
-export async function raced<T>(work: () => Promise<T> | T, signal: AbortSignal, graceTicks = 0): Promise<Raced<T>> {
-  if (signal.aborted) return { kind: "cancelled" };
-  const race: { outcome?: Raced<T> } = {};
+export function raced<T>(work: () => Promise<T> | T, signal: AbortSignal, graceTicks = 0): Promise<Raced<T>> {
+  if (signal.aborted) return Promise.resolve({ kind: "cancelled" });
+  return new Promise((resolve) => {
+    const unfollow = onAbort(signal, () => {
+      void ticks(graceTicks).then(() => resolve({ kind: "cancelled" }));
+    });
+    void settled(work).then((outcome) => {
+      unfollow();
+      resolve(outcome);
+    });
+  });
+}
+
+async function ticks(count: number): Promise<void> {
+  for (let tick = 0; tick < count; tick += 1) await Promise.resolve();
+}
+
+/**
+ * The outcome of work that must not be skipped: it starts even when `signal` has aborted, and from then on is waited
+ * for as long as `patience` lasts, whose own signal aborts when nobody waits any more.
+ */
+export async function bounded<T>(
+  work: () => Promise<T> | T,
+  signal: AbortSignal,
+  patience: (done: AbortSignal) => Promise<void>,
+): Promise<Raced<T>> {
+  const done = new AbortController();
   let unfollow = (): void => undefined;
-  const cancelled = new Promise<undefined>((resolve) => {
-    unfollow = onAbort(signal, () => resolve(undefined));
+  const late = new Promise<Raced<T>>((resolve) => {
+    const expire = (): void => void patience(done.signal).then(() => resolve({ kind: "cancelled" }));
+    if (signal.aborted) expire();
+    else unfollow = onAbort(signal, expire);
   });
-  const working = settled(work).then((ended) => {
-    race.outcome = ended;
-    return undefined;
-  });
-  await Promise.race([working, cancelled]);
+  const outcome = await Promise.race([settled(work), late]);
   unfollow();
-  for (let tick = 0; tick < graceTicks && race.outcome === undefined; tick += 1) await Promise.resolve();
-  return race.outcome ?? { kind: "cancelled" };
+  done.abort();
+  return outcome;
 }
 
 // One listener per signal, whatever the number of parallel calls: runtimes warn about more than a few as a leak.

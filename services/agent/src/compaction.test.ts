@@ -11,9 +11,9 @@ import {
 } from "./compaction.ts";
 import { COMPACTION_MARKER } from "./marker.ts";
 import { messageText, userMessage } from "./message.ts";
+import { historyFaults } from "./testing/index.ts";
 import { transcript } from "./testing/transcript-arbitrary.ts";
 import { historyTokens } from "./token.ts";
-import { checkTranscript } from "./transcript.ts";
 
 const config: fc.Arbitrary<ContextConfig> = fc.record({
   maxTokens: fc.integer({ min: 20, max: 3000 }),
@@ -30,7 +30,7 @@ describe("compaction keeps every history sound", () => {
       fc.property(transcript, config, (history, settings) => {
         const before = JSON.stringify(history);
         const once = compactHistory(history, settings);
-        expect(checkTranscript(once)).toEqual([]);
+        expect(historyFaults(once)).toEqual([]);
         expect(once.some((message) => message.role !== "extension")).toBe(true);
         expect(JSON.stringify(compactHistory(JSON.parse(before), settings))).toBe(JSON.stringify(once));
         expect(JSON.stringify(history)).toBe(before);

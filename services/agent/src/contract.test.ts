@@ -11,6 +11,7 @@ import { skillIndex } from "./skill.ts";
 import { addSpend, addStats, cacheHitRate, NO_STATS, totalSpend } from "./stats.ts";
 import {
   bench,
+  historyFaults,
   ScriptedProvider,
   type ScriptedStep,
   scriptedModel,
@@ -191,7 +192,7 @@ test("snake_case histories of older versions load", () => {
   const history = loadHistory(JSON.stringify(old));
   expect(history[1]).toMatchObject({ stopReason: "toolUse", usage: { cacheRead: 3, cacheWrite: 4 } });
   expect(history[2]).toMatchObject({ toolCallId: "a", isError: true, content: [{ mimeType: "i/p" }] });
-  expect(checkTranscript(history)).toEqual([]);
+  expect(historyFaults(history)).toEqual([]);
   expect(() => loadHistory("{}")).toThrow("not an array");
   expect(() => loadHistory('[{"role":"robot"}]')).toThrow("robot");
 });

@@ -3,11 +3,20 @@
  *
  * R1  Every message that enters the history goes through `append` and is told by a start and an end event.
  * R2  A turn that was opened is closed on every path, except that a waiting run leaves it open for its next segment.
+ * R3  Once a run is cancelled, all callbacks of the application together may hold it for 10 ms; they go on unwatched.
  */
 
 import type { Clock } from "@mesh/kernel";
-import { type AssistantMessage, costUsd, NO_USAGE, type ToolResultMessage, type UserMessage } from "@mesh/llm";
+import {
+  type AssistantMessage,
+  costUsd,
+  NO_USAGE,
+  type ToolResultMessage,
+  type Usage,
+  type UserMessage,
+} from "@mesh/llm";
 
+import { bounded, type Raced } from "./cancel.ts";
 import type { CompactionReport, EventSink, AgentEvent } from "./event.ts";
 import { ROOT_ANCESTRY } from "./delegation.ts";
 import { ExtensionChain } from "./extension-chain.ts";
@@ -35,6 +44,7 @@ export interface LiveRunInit {
 }
 
 const DEFAULT_LOOP_THRESHOLD = 3;
+const CALLBACK_GRACE_MS = 10;
 const NEW_RUN: Pick<
   RunState,
   "produced" | "inbox" | "pending" | "nudge" | "counters" | "stats" | "turn" | "isTurnOpen"
@@ -78,6 +88,7 @@ export class LiveRun {
   #seq: number;
   readonly #startedMs: number;
   readonly #callIds: Set<string>;
+  #graceEndMs: number | undefined;
   #turnResults: ToolResultMessage[] = [];
   #turnMessage: AgentMessage | undefined;
 
@@ -181,13 +192,16 @@ export class LiveRun {
   recordAnswer(answer: AssistantMessage): AssistantMessage {
     const message = this.#withUniqueIds(answer);
     this.record(message);
-    const spend = {
-      usage: { ...message.usage, totalTokens: 0 },
-      costUsd: costUsd(this.config.model.cost, message.usage),
-    };
-    this.stats = { ...this.stats, ...addSpend(this.stats, spend), turns: this.stats.turns + 1 };
+    this.spent(message.usage);
+    this.stats = { ...this.stats, turns: this.stats.turns + 1 };
     this.tracker.record(message.usage, this.history.length);
     return message;
+  }
+
+  /** Counts what the model was paid for, attempts that were repeated included. */
+  spent(usage: Usage): void {
+    const spend = { usage: { ...usage, totalTokens: 0 }, costUsd: costUsd(this.config.model.cost, usage) };
+    this.stats = { ...this.stats, ...addSpend(this.stats, spend) };
   }
 
   // Some servers repeat one id for several calls, or across turns; results are paired by id.
@@ -221,8 +235,21 @@ export class LiveRun {
 
   /** Calls `afterTurn` with the usage of the turn's response. */
   async afterTurn(): Promise<void> {
+    const { afterTurn } = this.config;
+    if (afterTurn === undefined) return;
     const usage = this.#turnMessage?.role === "assistant" ? this.#turnMessage.usage : NO_USAGE;
-    await this.config.afterTurn?.(this.history, usage);
+    const outcome = await this.#callback(() => afterTurn(this.history, usage));
+    if (outcome.kind === "error") throw outcome.error;
+  }
+
+  /** A callback of the application's is always called, but cannot hold a cancelled run (R3). */
+  async #callback(work: () => void | Promise<void>): Promise<Raced<void>> {
+    const outcome = await bounded(work, this.signal, (done) => {
+      this.#graceEndMs ??= this.clock.monotonic() + CALLBACK_GRACE_MS;
+      return this.clock.sleep(Math.max(0, this.#graceEndMs - this.clock.monotonic()), done);
+    });
+    if (outcome.kind === "cancelled") this.log("warn", "a callback outlasted the cancelled run", { runId: this.id });
+    return outcome;
   }
 
   /** Replaces the history after a compaction and tells it. */
@@ -240,13 +267,12 @@ export class LiveRun {
 
   /** Lets the run's owner save it; a failure ends the run at the next boundary. */
   async checkpoint(reason: Checkpoint["reason"]): Promise<void> {
-    if (this.config.onCheckpoint === undefined) return;
-    try {
-      await this.config.onCheckpoint({ reason, state: () => this.state(reason) });
-    } catch (thrown) {
-      this.checkpointFailure ??= thrown;
-      this.log("error", "run could not be saved", { runId: this.id, err: failureText(thrown) });
-    }
+    const { onCheckpoint } = this.config;
+    if (onCheckpoint === undefined) return;
+    const outcome = await this.#callback(() => onCheckpoint({ reason, state: () => this.state(reason) }));
+    if (outcome.kind !== "error") return;
+    this.checkpointFailure ??= outcome.error;
+    this.log("error", "run could not be saved", { runId: this.id, err: failureText(outcome.error) });
   }
 
   /** The run as data. */

@@ -187,6 +187,9 @@ export class LlmCompaction implements CompactionStrategy {
           cache: { enabled: false, strategy: "disabled" },
         },
         stop.signal,
+        (event) => {
+          if (event.type === "retry") this.#count(event.usage, model);
+        },
       );
       return this.#accept(answer, model);
     } catch (thrown) {
@@ -198,18 +201,20 @@ export class LlmCompaction implements CompactionStrategy {
   }
 
   #accept(answer: AssistantMessage, model: ModelConfig): Pick<Ready, "text" | "usage" | "costUsd"> | undefined {
-    const cost = costUsd(model.cost, answer.usage);
-    const spend = { usage: { ...answer.usage, totalTokens: 0 }, costUsd: cost, requests: 1 };
-    // A request that failed before it was answered was not billed.
-    if (countedTokens(answer.usage) > 0 || answer.stopReason === "stop") {
-      this.#spend = this.#spend === undefined ? spend : addCompaction(this.#spend, spend);
-    }
+    this.#count(answer.usage, model, answer.stopReason === "stop");
     const text = textOf(answer.content).trim();
     if (answer.stopReason !== "stop" || text === "") {
       this.#log("warn", "briefing rejected", { stopReason: answer.stopReason, chars: text.length });
       return undefined;
     }
-    return { text, usage: answer.usage, costUsd: cost };
+    return { text, usage: answer.usage, costUsd: costUsd(model.cost, answer.usage) };
+  }
+
+  #count(usage: Usage, model: ModelConfig, isAnswered = false): void {
+    // A request that failed before it was answered was not billed.
+    if (countedTokens(usage) === 0 && !isAnswered) return;
+    const spend = { usage: { ...usage, totalTokens: 0 }, costUsd: costUsd(model.cost, usage), requests: 1 };
+    this.#spend = this.#spend === undefined ? spend : addCompaction(this.#spend, spend);
   }
 }
 

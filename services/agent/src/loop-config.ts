@@ -70,7 +70,10 @@ export interface ToolSettings {
   readonly repairToolCall?: (call: ToolCallContent, tools: readonly AgentTool[]) => ToolCallContent | undefined;
 }
 
-/** Callbacks of a run; a throw fails the run. */
+/**
+ * Callbacks of a run; a throw fails the run. They are awaited, without a limit of their own; but a cancelled run waits
+ * 10 ms for all of them together and then goes on without, so that later calls may overlap one that hangs.
+ */
 export interface LifecycleHooks {
   /** Before the request of each turn (0-based); false ends the run. */
   readonly beforeTurn?: (messages: readonly AgentMessage[], turn: number) => boolean | Promise<boolean>;
@@ -81,7 +84,7 @@ export interface LifecycleHooks {
   readonly transformContext?: (messages: AgentMessage[]) => readonly AgentMessage[] | Promise<readonly AgentMessage[]>;
   /** How application messages become model messages; the default leaves them out. */
   readonly convertToLlm?: (messages: readonly AgentMessage[]) => readonly Message[];
-  /** Called where the run can be saved; awaited, so that what it stores is what happened. */
+  /** Called where the run can be saved, also at the end of a cancelled run; awaited, so that what it stores is what happened. */
   readonly onCheckpoint?: (checkpoint: Checkpoint) => void | Promise<void>;
 }
 

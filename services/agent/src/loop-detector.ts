@@ -6,7 +6,12 @@
  * not a loop by design: polling two things in turn is legitimate work.
  */
 
-import { canonicalJson, type JsonObject } from "@mesh/kernel";
+import { canonicalJson, isObject, type JsonObject } from "@mesh/kernel";
+
+interface Call {
+  readonly name: string;
+  readonly arguments: JsonObject;
+}
 
 /** What the detector thinks of one response's calls. */
 export type LoopVerdict =
@@ -28,7 +33,8 @@ const utf8 = new TextEncoder();
 /** Watches the calls of one run. */
 export class LoopDetector {
   readonly #threshold: number;
-  #last: string | null;
+  /** The call before this one; of a saved run its signature. */
+  #last: Call | string | null;
   #count: number;
   #steered: string[];
 
@@ -41,15 +47,16 @@ export class LoopDetector {
   }
 
   /** Judges the calls of one response together; the most severe verdict wins. */
-  observe(calls: readonly { readonly name: string; readonly arguments: JsonObject }[]): LoopVerdict {
+  observe(calls: readonly Call[]): LoopVerdict {
     if (this.#threshold <= 0) return FINE;
     let worst = FINE;
     const nudged: string[] = [];
-    for (const { name: toolName, arguments: args } of calls) {
-      const signature = fingerprint(`${toolName}\n${canonicalJson(args)}`);
-      this.#count = signature === this.#last ? this.#count + 1 : 1;
-      this.#last = signature;
+    for (const call of calls) {
+      this.#count = this.#isLast(call) ? this.#count + 1 : 1;
+      this.#last = call;
       if (this.#count < this.#threshold) continue;
+      const { name: toolName } = call;
+      const signature = signatureOf(call);
       const repetitions = this.#count;
       if (this.#steered.includes(signature)) return { kind: "stop", toolName, repetitions };
       nudged.push(signature);
@@ -62,8 +69,31 @@ export class LoopDetector {
 
   /** What to save with the run. */
   state(): LoopDetectorState {
-    return { last: this.#last, count: this.#count, steered: [...this.#steered] };
+    const last = typeof this.#last === "string" || this.#last === null ? this.#last : signatureOf(this.#last);
+    return { last, count: this.#count, steered: [...this.#steered] };
   }
+
+  #isLast(call: Call): boolean {
+    if (this.#last === null) return false;
+    if (typeof this.#last === "string") return signatureOf(call) === this.#last;
+    return this.#last.name === call.name && isEqual(this.#last.arguments, call.arguments);
+  }
+}
+
+function signatureOf(call: Call): string {
+  return fingerprint(`${call.name}\n${canonicalJson(call.arguments)}`);
+}
+
+// Signatures say the same, at twenty times the cost: nearly all calls differ from the one before.
+function isEqual(a: unknown, b: unknown): boolean {
+  if (Array.isArray(a) && Array.isArray(b)) {
+    return a.length === b.length && a.every((item, index) => isEqual(item, b[index]));
+  }
+  if (!isObject(a) || !isObject(b)) return a === b;
+  const names = Object.keys(a);
+  return (
+    names.length === Object.keys(b).length && names.every((name) => Object.hasOwn(b, name) && isEqual(a[name], b[name]))
+  );
 }
 
 /** 64-bit FNV-1a of a text's UTF-8 bytes, as 16 hexadecimal digits. */

@@ -9,9 +9,15 @@ import { messageText, userMessage } from "./message.ts";
 import { resumeRun, type RunIo, type RunResult, startRun } from "./run.ts";
 import { type RunState, readRunState } from "./run-state.ts";
 import { SharedState } from "./shared-state.ts";
-import { ScriptedProvider, type ScriptedStep, scriptedModel, scriptedTool, settlesAtOnce } from "./testing/index.ts";
+import {
+  historyFaults,
+  ScriptedProvider,
+  type ScriptedStep,
+  scriptedModel,
+  scriptedTool,
+  settlesAtOnce,
+} from "./testing/index.ts";
 import { transcript } from "./testing/transcript-arbitrary.ts";
-import { checkTranscript } from "./transcript.ts";
 
 const call = fc.record({
   name: fc.constantFrom("quick", "slow", "broken", "missing", "guarded"),
@@ -128,7 +134,7 @@ test("whenever a run is cancelled, its history is sound, its events are balanced
         const tools = toolsWith(fuse.tick);
         const io = { history, sink, signal: fuse.stop.signal };
         await runAll({ steps, tools, io, tick: fuse.tick, strategy });
-        expect(checkTranscript(history)).toEqual([]);
+        expect(historyFaults(history)).toEqual([]);
         expect(unbalanced(events)).toEqual([]);
         expect(events.at(-1)?.type).toBe("agentEnd");
         const provider = new ScriptedProvider({ text: "still here" });
@@ -175,7 +181,7 @@ test("a run continued from any of its saved states ends with a sound history and
           stop.abort();
           result = await resumeRun(result.state, {}, config, { history, sink, signal: stop.signal });
         }
-        expect(checkTranscript(history)).toEqual([]);
+        expect(historyFaults(history)).toEqual([]);
         expect(provider.faults).toEqual([]);
         expect(started.filter((id) => finished.has(id))).toEqual([]);
         expect(result.waiting).toEqual([]);
@@ -254,7 +260,7 @@ test("aborted at every single await of a rich run, the history is sound, the eve
     for (let tick = 0; tick < ticks; tick += 1) await Promise.resolve();
     isOver = events.at(-1)?.type === "agentEnd";
     expect(await settlesAtOnce(stop, running)).toBe(true);
-    expect(checkTranscript(history)).toEqual([]);
+    expect(historyFaults(history)).toEqual([]);
     expect(unbalanced(events)).toEqual([]);
     expect(events.at(-1)?.type).toBe("agentEnd");
   }

@@ -4,6 +4,7 @@ import type { StreamProvider } from "@mesh/llm";
 import { afterEach, describe, expect, test } from "vitest";
 
 import type { AgentEvent } from "./event.ts";
+import type { LoopConfig } from "./loop-config.ts";
 import { CANCELLED_MARKER, LIMIT_STOP_PREFIX, LOOP_STOP_PREFIX, NUDGE_PREFIX } from "./marker.ts";
 import { type AgentMessage, messageText, userMessage } from "./message.ts";
 import { continueRun, startRun } from "./run.ts";
@@ -300,6 +301,19 @@ describe("tools", () => {
     expect(end?.type === "toolExecutionEnd" && end.result.content[0]).toMatchObject({ text: "x".repeat(2_000_000) });
     expect(messageText(run.history[2]!).length).toBeLessThan(200_001);
   });
+
+  test("images of a result are bounded in the history, also of a tool that pages its own output, and whole in the event", async () => {
+    const image = { type: "image", data: "AAAA", mimeType: "image/png" } as const;
+    const tool = scriptedTool("shoot", () => ({ content: Array.from({ length: 1000 }, () => image) }), {
+      maxOutputLines: Infinity,
+    });
+    const run = bench(new ScriptedProvider({ calls: [{ name: "shoot" }] }, { text: "." }), { tools: [tool] });
+    await run.start("x");
+    const end = run.events.find((event) => event.type === "toolExecutionEnd");
+    expect(end?.type === "toolExecutionEnd" && end.result.content).toHaveLength(1000);
+    expect(run.history[2]?.role === "toolResult" && run.history[2].content).toHaveLength(11);
+    expect(messageText(run.history[2]!)).toContain("990 of 1000 images left out");
+  });
 });
 
 describe("cancellation", () => {
@@ -372,6 +386,36 @@ describe("cancellation", () => {
     }
     expect(Math.min(...times)).toBeLessThan(20);
   });
+
+  test.each<[string, Partial<LoopConfig>]>([
+    ["onCheckpoint", { onCheckpoint: () => new Promise(() => undefined) }],
+    ["afterTurn", { afterTurn: () => new Promise(() => undefined) }],
+    ["both", { onCheckpoint: () => new Promise(() => undefined), afterTurn: () => new Promise(() => undefined) }],
+  ])(
+    "settles in the 10 ms that callbacks have together although %s hangs, with all of it told",
+    async (_what, hooks) => {
+      const clock = new FakeClock();
+      let reached = 0;
+      const watched = Object.fromEntries(
+        Object.entries(hooks).map(([name, hang]) => [name, () => ((reached += 1), (hang as () => unknown)())]),
+      );
+      const run = bench(new ScriptedProvider({ calls: [{ name: "add" }] }, { text: "." }), {
+        tools: [add],
+        clock,
+        ...watched,
+      });
+      const state = { isSettled: false };
+      const running = run.start("x").finally(() => (state.isSettled = true));
+      await until(() => reached > 0, { everyMs: 1 });
+      await clock.advance(60_000);
+      expect(state.isSettled).toBe(false);
+      run.stop.abort();
+      await clock.advance(10);
+      await until(() => state.isSettled, { everyMs: 1, timeoutMs: 2000 });
+      expect((await running).end.kind).toBe("cancelled");
+      expect(run.types().at(-1)).toBe("agentEnd");
+    },
+  );
 
   test("before the first request the opened turn is closed and nothing is asked", async () => {
     const provider = new ScriptedProvider({ text: "x" });
@@ -514,6 +558,15 @@ describe("failures of the provider", () => {
       errorClass: "network",
     });
     expect(run.history).toHaveLength(2);
+  });
+
+  test("what a repeated attempt cost is in the run's usage, and no turn of its own", async () => {
+    const failed = { errorClass: "server", message: "empty", isFinished: true, retryAfterMs: 1 } as const;
+    const run = bench(
+      new ScriptedProvider({ usage: { input: 7, output: 2 }, error: failed }, { text: "hello", usage: { input: 7 } }),
+    );
+    const { stats } = await run.start("x");
+    expect(stats).toMatchObject({ turns: 1, usage: { input: 14, output: 2 } });
   });
 
   test("an error turn with calls runs none of them", async () => {

@@ -211,6 +211,7 @@ function recover(run: LiveRun, view: AttemptView, answer: AssistantMessage): boo
     delayMs: 0,
     errorClass: "overflow",
     errorMessage: answer.errorMessage ?? "the prompt does not fit the model",
+    usage: answer.usage,
   });
   run.compacted([...fitted], {
     method: "overflow",

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
-import { createContext, runInContext } from "node:vm";
 
+import { runInBareWorker } from "@mesh/llm/testing";
 import { build, type Plugin } from "vite";
 import { expect, test } from "vitest";
 
@@ -38,7 +38,7 @@ globalThis.outcome = (async () => {
 })();
 `;
 
-test("the core runs where there is no Node: bundled for browsers, in a context with web globals only", async () => {
+test("the core runs where there is no Node: bundled for browsers, in a thread with web globals only", async () => {
   const entry = `${ROOT}/program.ts`;
   const program: Plugin = {
     name: "program",
@@ -58,18 +58,7 @@ test("the core runs where there is no Node: bundled for browsers, in a context w
   const code = bundle !== undefined && "code" in bundle ? bundle.code : "";
   expect(code.length).toBeGreaterThan(10_000);
   expect(code.match(/.*(?:"node:|\brequire\(|\bprocess\.|\bBuffer\b).*/g)).toBeNull();
-  const context = createContext({
-    AbortController,
-    AbortSignal,
-    TextEncoder,
-    TextDecoder,
-    URL,
-    crypto,
-    structuredClone,
-    performance,
-    setTimeout,
-    clearTimeout,
-  });
-  runInContext(code, context);
-  expect([...(await (context["outcome"] as Promise<unknown[]>))]).toEqual(["v", 4, "done"]);
+  const { value, left } = await runInBareWorker(code, "outcome");
+  expect(left).toEqual([]);
+  expect(value).toEqual(["v", 4, "done"]);
 }, 60_000);

@@ -8,6 +8,7 @@ import { BRIEFING_PREFIX } from "./marker.ts";
 import { type AgentMessage, messageText, userMessage } from "./message.ts";
 import {
   bench,
+  historyFaults,
   ScriptedProvider,
   scriptedModel,
   scriptedTool,
@@ -15,7 +16,6 @@ import {
   type ScriptedStep,
 } from "./testing/index.ts";
 import { historyTokens } from "./token.ts";
-import { checkTranscript } from "./transcript.ts";
 
 afterEach(() => {
   expect(transcriptFaults()).toEqual([]);
@@ -156,7 +156,7 @@ describe("briefings", () => {
     expect(spliced.slice(0, 2)).toEqual(nearly.slice(0, 2));
     expect(spliced.at(-1)).toEqual(over.at(-1));
     expect(historyTokens(spliced)).toBeLessThanOrEqual(contextBudget(config));
-    expect(checkTranscript(spliced)).toEqual([]);
+    expect(historyFaults(spliced)).toEqual([]);
     expect(strategy.takeSummary()).toMatchObject({ usage: { input: 3 }, costUsd: 3 });
     expect(strategy.takeSpend()).toMatchObject({ costUsd: 3, requests: 1 });
     expect(strategy.takeSpend()).toBeUndefined();

@@ -9,13 +9,13 @@ import { messageText, userMessage } from "./message.ts";
 import { type RunState, readRunState } from "./run-state.ts";
 import {
   bench,
+  historyFaults,
   ScriptedProvider,
   type ScriptedStep,
   scriptedModel,
   scriptedTool,
   transcriptFaults,
 } from "./testing/index.ts";
-import { checkTranscript } from "./transcript.ts";
 
 afterEach(() => {
   expect(transcriptFaults()).toEqual([]);
@@ -112,7 +112,7 @@ test("a mistyped answer leaves the run waiting, to be answered again", async () 
   await expect(agent.resume({ typo: { kind: "approve" } }).result).rejects.toThrow("typo");
   expect(agent.waiting.map((call) => call.toolCallId)).toEqual(["call_1"]);
   expect((await agent.resume({ call_1: { kind: "approve" } }).result).end).toEqual({ kind: "completed" });
-  expect(checkTranscript(agent.messages)).toEqual([]);
+  expect(historyFaults(agent.messages)).toEqual([]);
 });
 
 test("a repair hook that throws leaves no call without a result", async () => {
@@ -123,7 +123,7 @@ test("a repair hook that throws leaves no call without a result", async () => {
   });
   const { end } = await run.start("x");
   expect(end).toEqual({ kind: "completed" });
-  expect(checkTranscript(run.history)).toEqual([]);
+  expect(historyFaults(run.history)).toEqual([]);
 });
 
 test("a compaction that parts calls from their results cannot break a history", async () => {
@@ -133,7 +133,7 @@ test("a compaction that parts calls from their results cannot break a history", 
     compaction: { compact: (history) => history.filter((message) => message.role !== "toolResult") },
   });
   await run.start("x");
-  expect(checkTranscript(run.history)).toEqual([]);
+  expect(historyFaults(run.history)).toEqual([]);
 });
 
 test("a message of the user's that came while a call waited stands behind its result", async () => {

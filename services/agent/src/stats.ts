@@ -25,7 +25,7 @@ export interface CompactionSpend extends Spend {
 
 /** The totals of one run, reported with its end. */
 export interface RunStats extends Spend {
-  /** Model responses, errored ones included, retried attempts not. */
+  /** Model responses, errored ones included, repeated attempts not; what those cost is in `usage`. */
   readonly turns: number;
   /** How often the history was rewritten to fit. */
   readonly compactions: number;

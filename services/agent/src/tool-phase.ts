@@ -122,8 +122,8 @@ async function settle(run: LiveRun, index: number, result: ToolResult, tool?: Ag
   let { content } = result.output;
   if (outputCap !== null) {
     const maxLines = tool?.maxOutputLines ?? outputCap.maxLines;
-    // A tool that pages its own output is trusted with its size as well.
-    const cap = maxLines === Infinity ? { maxLines, maxBytes: Infinity } : { ...outputCap, maxLines };
+    // A tool that pages its own output is trusted with the size of its text as well.
+    const cap = { ...outputCap, maxLines, ...(maxLines === Infinity ? { maxBytes: Infinity } : {}) };
     content = await capped(run, call.id, content, cap);
   }
   update(run, index, { status: "settled", content, isError: result.isError });

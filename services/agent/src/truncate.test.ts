@@ -1,4 +1,5 @@
 import fc from "fast-check";
+import type { ImageContent } from "@mesh/llm";
 import { describe, expect, test } from "vitest";
 
 import { MemoryBackend, SharedState } from "./shared-state.ts";
@@ -96,5 +97,35 @@ describe("keeping what was cut", () => {
     const images = [{ type: "image", data: "x".repeat(100), mimeType: "image/png" }] as const;
     expect(await capContent(images, cap, { store, callId: "c" })).toBe(images);
     expect(await store.keys()).toEqual([]);
+  });
+});
+
+describe("C4: images", () => {
+  const image = (bytes: number): ImageContent => ({
+    type: "image",
+    data: "A".repeat(Math.ceil(bytes / 3) * 4),
+    mimeType: "",
+  });
+  const cap = { maxLines: 10, maxBytes: 1000 };
+
+  test("as many as the cap allows stay, in their order; a text says how many did not", async () => {
+    const content = [image(3), { type: "text", text: "shot" } as const, ...Array.from({ length: 4 }, () => image(6))];
+    const capped = await capContent(content, { ...cap, maxImages: 3 }, undefined);
+    expect(capped.slice(0, -1)).toEqual(content.slice(0, 4));
+    expect(capped.at(-1)).toMatchObject({ type: "text", text: expect.stringContaining("2 of 5 images left out") });
+    expect(await capContent(capped, { ...cap, maxImages: 3 }, undefined)).toBe(capped);
+  });
+
+  test("their bytes are bounded together, also for a cap that names no bound", async () => {
+    const big = image(9_000_000);
+    const capped = await capContent([big, big, big], { maxLines: Infinity, maxBytes: Infinity }, undefined);
+    expect(capped.map((part) => part.type)).toEqual(["image", "image", "text"]);
+    const [one] = await capContent([image(30_000_000)], cap, undefined);
+    expect(one).toMatchObject({ type: "text", text: expect.stringContaining("1 of 1 images left out") });
+  });
+
+  test("that fit leave the content as it is", async () => {
+    const content = [image(3), image(3)];
+    expect(await capContent(content, cap, undefined)).toBe(content);
   });
 });

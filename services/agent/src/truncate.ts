@@ -4,7 +4,8 @@
  * C1  The result has exactly `maxLines` lines, marker included, and at most `maxBytes`; cutting it again changes nothing.
  * C2  With a stash, the marker names the key the full text is kept under; a text that cannot be kept gets a plain marker.
  * C3  All texts of one result together take at most four times `maxBytes`; beyond, they become one text, cut as a whole.
- * C4  Events keep the full text; only the history is cut, and only here, never again by a later compaction.
+ * C4  Of the images of one result only as many as the cap allows stay, from the first on; one text says what was left out.
+ * C5  Events keep the full text; only the history is cut, and only here, never again by a later compaction.
  */
 
 import type { InputContent } from "@mesh/llm";
@@ -17,6 +18,10 @@ export interface OutputCap {
   readonly maxLines: number;
   /** UTF-8 bytes of one text part. */
   readonly maxBytes: number;
+  /** Images of one result; 10 when absent. */
+  readonly maxImages?: number;
+  /** Bytes of all images of one result together, decoded; 20 million when absent. */
+  readonly maxImageBytes?: number;
 }
 
 /** The cap of a run that sets none. */
@@ -52,10 +57,11 @@ export function capText(text: string, cap: OutputCap, key?: string): string {
 
 /** The content that enters the history, its long texts cut and, with a stash, kept in full. */
 export async function capContent(
-  content: readonly InputContent[],
+  output: readonly InputContent[],
   cap: OutputCap,
   stash: { readonly store: OutputStash; readonly callId: string } | undefined,
 ): Promise<readonly InputContent[]> {
+  const content = capImages(output, cap);
   const cut = content.map((part) => part.type === "text" && capText(part.text, cap) !== part.text);
   if (!cut.includes(true)) return boundTogether(content, cap);
   const keys = stash === undefined ? undefined : await keepAll(content, cut, stash);
@@ -64,6 +70,30 @@ export async function capContent(
     return { ...part, text: capText(part.text, cap, keys?.get(index)) };
   });
   return boundTogether(capped, cap);
+}
+
+const DEFAULT_IMAGES = 10;
+const DEFAULT_IMAGE_BYTES = 20_000_000;
+
+function capImages(content: readonly InputContent[], cap: OutputCap): readonly InputContent[] {
+  const { maxImages = DEFAULT_IMAGES, maxImageBytes = DEFAULT_IMAGE_BYTES } = cap;
+  let images = 0;
+  let bytes = 0;
+  let left = 0;
+  const kept = content.filter((part) => {
+    if (part.type === "text") return true;
+    const size = Math.floor((part.data.length * 3) / 4) + part.mimeType.length;
+    if (images >= maxImages || bytes + size > maxImageBytes) {
+      left += 1;
+      return false;
+    }
+    images += 1;
+    bytes += size;
+    return true;
+  });
+  if (left === 0) return content;
+  const what = `${left} of ${images + left} images left out: a result may hold ${maxImages} images`;
+  return [...kept, { type: "text", text: `${MARKER_START}${what} of ${maxImageBytes} bytes together${MARKER_END}` }];
 }
 
 const MAX_FULL_TEXTS = 4;

@@ -7,14 +7,13 @@ import { afterEach, describe, expect, test } from "vitest";
 import { Agent, type AgentOptions } from "./agent.ts";
 import type { AgentEvent } from "./event.ts";
 import { messageText } from "./message.ts";
-import { scriptedTool } from "./testing/index.ts";
-import { checkTranscript } from "./transcript.ts";
+import { historyFaults, scriptedTool } from "./testing/index.ts";
 
 type Answer = { readonly status?: number; readonly body: string; readonly type?: string };
 
 const agents: Agent[] = [];
 afterEach(() => {
-  for (const agent of agents.splice(0)) expect(checkTranscript(agent.messages)).toEqual([]);
+  for (const agent of agents.splice(0)) expect(historyFaults(agent.messages)).toEqual([]);
 });
 
 interface Wired {

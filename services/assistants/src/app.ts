@@ -1,51 +1,22 @@
 /** An app as validated, immutable data. */
 
-import type { JsonObject } from "@mesh/kernel";
+import type { Json, JsonObject } from "@mesh/kernel";
 
-/** One finding in an app directory. */
+import type { Assistant, Prompt, SearchConfig } from "./assistant.ts";
+import type { LocaleTexts } from "./locale-file.ts";
+import type { McpServerFile } from "./mcp-server-file.ts";
+
+/**
+ * One finding in an app directory. An error keeps its file's assistant or connector out of the app, a warning says that
+ * something will not do what it seems to say, a note says that something is not used.
+ */
 export interface Problem {
   /** Path inside the app, with forward slashes. */
   readonly file: string;
   /** From 1; 0 when the finding is about the file as a whole. */
   readonly line: number;
   readonly message: string;
-  readonly severity: "error" | "warning";
-}
-
-/** One entry of a prompts file. */
-export interface Prompt {
-  readonly role: "system" | "user" | "assistant";
-  readonly content: string;
-  readonly name?: string;
-}
-
-/** One assistant: a folder with a package.yao. */
-export interface Assistant {
-  /** Path under `assistants/` with dots. */
-  readonly id: string;
-  readonly name: string;
-  readonly description: string;
-  /** Default `assistant`. */
-  readonly type: string;
-  /** As written: an id, `$ENV.NAME` or `use::role`; absent means the default. */
-  readonly connector?: string;
-  readonly avatar?: string;
-  readonly tags: readonly string[];
-  readonly options: JsonObject;
-  readonly disableGlobalPrompts: boolean;
-  readonly prompts: readonly Prompt[];
-  /** Preset prompts by dotted name. */
-  readonly promptPresets: Readonly<Record<string, readonly Prompt[]>>;
-  /** Flattened locale strings: locale to dotted key to text. */
-  readonly locales: Readonly<Record<string, Readonly<Record<string, string>>>>;
-  readonly isPublic: boolean;
-  readonly readonly: boolean;
-  readonly mentionable: boolean;
-  readonly automated: boolean;
-  readonly sort: number;
-  readonly modes: readonly string[];
-  /** The whole parsed package.yao, for later features. */
-  readonly source: JsonObject;
+  readonly severity: "error" | "warning" | "note";
 }
 
 /** One connector file. Strings may still hold `$ENV.NAME`. */
@@ -57,15 +28,49 @@ export interface ConnectorFile {
   readonly options: JsonObject;
 }
 
+/** One data model, as written: what it means is not this package's business. */
+export interface ModelFile {
+  /** Path under `models/` with dots; of an assistant's model behind `agents.<assistant>.` */
+  readonly id: string;
+  readonly path: string;
+  /** The assistant whose folder it is in. */
+  readonly assistantId?: string;
+  readonly source: Json;
+}
+
+/** One script: hooks of an assistant, functions that can be called as processes, or tests. */
+export interface ScriptFile {
+  /** What stands before the name of a function: `agents.<assistant>.<path>` or `scripts.<path>`. */
+  readonly id: string;
+  readonly path: string;
+  /** `hooks` is `src/index.ts`; `test` is `*_test.ts`. */
+  readonly kind: "hooks" | "process" | "test";
+  readonly assistantId?: string;
+}
+
 /** A loaded app. */
 export interface App {
   readonly assistants: ReadonlyMap<string, Assistant>;
   readonly connectors: ReadonlyMap<string, ConnectorFile>;
+  /** The app's own by path, those of assistants as `agents.<assistant>.<path>`. */
+  readonly mcpServers: ReadonlyMap<string, McpServerFile>;
+  readonly models: ReadonlyMap<string, ModelFile>;
+  readonly scripts: ReadonlyMap<string, ScriptFile>;
   readonly globalPrompts: readonly Prompt[];
   /** Flattened texts of agent/locales, for all assistants. */
-  readonly globalLocales?: Readonly<Record<string, Readonly<Record<string, string>>>>;
+  readonly globalLocales?: Readonly<Record<string, LocaleTexts>>;
   /** agent/agent.yml, parsed; empty when absent. */
   readonly settings: JsonObject;
+  /** `uses` of agent/agent.yml. */
+  readonly uses: Readonly<Record<string, string>>;
+  /** agent/search.yml. */
+  readonly search: SearchConfig;
+  /** agent/kb.yml. */
+  readonly knowledge: JsonObject;
+  /** Text of a file of the app; undefined when there is none or it is not UTF-8 text. */
+  file(path: string): string | undefined;
+  /** Content of a file of the app. */
+  bytes(path: string): Uint8Array | undefined;
 }
 
 /** Result of loading: `app` holds what could be loaded even when there are errors in other files. */

@@ -1,8 +1,5 @@
 /** References to variables, `$ENV.NAME`, in configuration: which there are, and their replacement. */
 
-import type { App, ConnectorFile, Prompt } from "./app.ts";
-import { compareText } from "./problem-log.ts";
-
 /** Looks up a variable of the workspace or device; undefined when it is not set. */
 export type EnvLookup = (name: string) => string | undefined;
 
@@ -28,27 +25,4 @@ export function resolveEnv(
     return value;
   });
   return { text: resolved, missing: [...missing] };
-}
-
-/** Names of the variables that a run of this assistant may read: its connector field, its prompts, the app's settings. */
-export function envNamesOfAssistant(app: App, assistantId: string): readonly string[] {
-  const assistant = app.assistants.get(assistantId);
-  if (assistant === undefined) return [];
-  const roles = app.settings["system"];
-  const prompts = [...app.globalPrompts, ...assistant.prompts, ...Object.values(assistant.promptPresets).flat()];
-  return sortedNames([
-    assistant.connector ?? "",
-    ...prompts.map((prompt: Prompt) => prompt.content),
-    ...(typeof roles === "object" && roles !== null ? Object.values(roles) : []),
-  ]);
-}
-
-/** Names of the variables that this connector reads. */
-export function envNamesOfConnector(connector: Pick<ConnectorFile, "options">): readonly string[] {
-  return sortedNames(ENV_OPTIONS.map((option) => connector.options[option]));
-}
-
-function sortedNames(texts: readonly unknown[]): readonly string[] {
-  const names = texts.flatMap((text) => (typeof text === "string" ? envNamesIn(text) : []));
-  return [...new Set(names)].toSorted(compareText);
 }

@@ -13,10 +13,10 @@ import {
 
 type Finding = ParsedSource["problems"][number];
 
-/** Parses the text; never throws. */
-export function parseJsonSource(text: string): ParsedSource {
-  if (text.trim() === "") return failed(text, 1, "the file is empty");
-  const lines = new LineIndex(text);
+/** Parses the text, which starts at `firstLine` of its file; never throws. */
+export function parseJsonSource(text: string, firstLine = 1): ParsedSource {
+  if (text.trim() === "") return failed(text, firstLine, "the file is empty");
+  const lines = new LineIndex(text, firstLine);
   const errors: ParseError[] = [];
   let tree: Node | undefined;
   try {
@@ -31,18 +31,20 @@ export function parseJsonSource(text: string): ParsedSource {
   if (first !== undefined) {
     return failed(text, lines.lineAt(first.offset), words(first, text));
   }
-  if (tree === undefined) return failed(text, 1, "the file is empty");
+  if (tree === undefined) return failed(text, firstLine, "the file is empty");
   const tooDeep = firstTooDeep(tree);
   if (tooDeep !== undefined) return failed(text, lines.lineAt(tooDeep.offset), TOO_DEEP);
   const problems: Finding[] = [];
   return { root: convert(tree, lines, problems), problems, tokenCount: tokensIn(text) };
 }
 
-/** Offset to line number, from 1. */
+/** Offset to line number. */
 class LineIndex {
+  readonly #firstLine: number;
   readonly #starts: number[] = [0];
 
-  constructor(text: string) {
+  constructor(text: string, firstLine: number) {
+    this.#firstLine = firstLine;
     for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) this.#starts.push(at + 1);
   }
 
@@ -54,7 +56,7 @@ class LineIndex {
       if ((this.#starts[middle] ?? 0) <= offset) low = middle + 1;
       else high = middle;
     }
-    return low;
+    return low - 1 + this.#firstLine;
   }
 }
 

@@ -43,7 +43,7 @@ test("an assistant has all its fields, prompts, presets and locales", () => {
       "assistants/tests/mcpload/prompts/chat/friendly.yml": "- { role: user, content: Hi }\n",
       "assistants/tests/mcpload/locales/EN-us.yml": "name: Loader\nchat:\n  prompts: [one, 2]\n  on: true\n  none:\n",
       "assistants/tests/mcpload/src/index.ts": "export function Create() {",
-      "assistants/tests/mcpload/mcps/t.mcp.yao": "{ not json",
+      "assistants/tests/mcpload/notes.yao": "{ not json",
       "agent/prompts.yml": "- role: system\n  content: Global\n",
       "agent/locales/zh-cn.yml": "hello: 你好\n",
       "agent/agent.yml": "system:\n  default: openai.gpt-4o\n",
@@ -133,7 +133,7 @@ test.each<[name: string, file: string, text: string, expected: string[]]>([
     "a tag that is a number",
     PACKAGE,
     '{"name": "A",\n"tags": [\n"x",\n2]}',
-    ["error assistants/a/package.yao:4 tags must be a list of strings: item 2 is a number"],
+    ["error assistants/a/package.yao:4 tags must be a list of strings: item 2 is 2"],
   ],
   [
     "a sort that is text",
@@ -169,13 +169,13 @@ test.each<[name: string, file: string, text: string, expected: string[]]>([
     "a use that is not text",
     PACKAGE,
     '{"name": "A", "uses": {"search": 1}}',
-    ["error assistants/a/package.yao:1 uses.search must be text, not a number"],
+    ["error assistants/a/package.yao:1 uses.search must be text, not 1"],
   ],
   [
     "a server that is neither text nor object",
     PACKAGE,
     '{"name": "A", "mcp": {"servers": ["x", 1]}}',
-    ["error assistants/a/package.yao:1 mcp.servers must be a list of strings or objects: item 2 is a number"],
+    ["error assistants/a/package.yao:1 mcp.servers must be a list of strings or objects: item 2 is 1"],
   ],
   [
     "several errors at once",
@@ -184,7 +184,7 @@ test.each<[name: string, file: string, text: string, expected: string[]]>([
     [
       "error assistants/a/package.yao:1 name is missing: it must be text",
       "error assistants/a/package.yao:1 sort must be a number, not true",
-      "error assistants/a/package.yao:2 tags must be a list of strings, not a number",
+      "error assistants/a/package.yao:2 tags must be a list of strings, not 1",
     ],
   ],
   [
@@ -210,10 +210,10 @@ test.each<[name: string, file: string, text: string, expected: string[]]>([
     PACKAGE,
     '{"name": "A", "db": [],\n"hooks": 1,\n"option": {},\n"version": 2}',
     [
-      'warning assistants/a/package.yao:1 db is a list, which is not read: write {"models": […]}',
-      "warning assistants/a/package.yao:2 hooks is not read: hooks are the functions of src/index.ts",
-      "warning assistants/a/package.yao:3 option is not read; did you mean options?",
-      "warning assistants/a/package.yao:4 version is not read",
+      'note assistants/a/package.yao:1 db is a list, which is not read: write {"models": […]}',
+      "note assistants/a/package.yao:2 hooks is not read: hooks are the functions of src/index.ts",
+      "warning assistants/a/package.yao:3 unknown key option; did you mean options?",
+      "note assistants/a/package.yao:4 version is not read: versions are counted when an app is pushed",
     ],
   ],
   [
@@ -268,7 +268,7 @@ test.each<[name: string, file: string, text: string, expected: string[]]>([
     "a content that is a number",
     PROMPTS,
     "- role: user\n  content: 5",
-    ["error assistants/a/prompts.yml:2 prompt 1: content must be text, not a number"],
+    ["error assistants/a/prompts.yml:2 prompt 1: content must be text, not 5"],
   ],
   [
     "a slip in a prompt",
@@ -374,7 +374,7 @@ test.each<[name: string, file: string, text: string, expected: string[]]>([
     "a model that is a number",
     CONNECTOR,
     '{"type": "openai", "options": {\n"model": 4}}',
-    ["error connectors/c.conn.yao:2 options.model must be text, not a number"],
+    ["error connectors/c.conn.yao:2 options.model must be text, not 4"],
   ],
   [
     "a key in the file",
@@ -388,7 +388,7 @@ test.each<[name: string, file: string, text: string, expected: string[]]>([
     "a database",
     CONNECTOR,
     '{"type": "mysql", "options": {"db": "x"}}',
-    ['warning connectors/c.conn.yao:1 type "mysql" is a database, which no assistant can be run with; it is ignored'],
+    ['note connectors/c.conn.yao:1 type "mysql" is a database, which no assistant can be run with; it is ignored'],
   ],
   [
     "a name that cannot be an id",

@@ -5,9 +5,8 @@
  * language), then in the app's; then in en-us the same way.
  */
 
-import { isObject } from "@mesh/kernel";
-
-import type { App, Assistant } from "./app.ts";
+import type { App } from "./app.ts";
+import type { Assistant, Placeholder } from "./assistant.ts";
 import { type LocaleTexts, localeName } from "./locale-file.ts";
 import { compareText } from "./problem-log.ts";
 
@@ -19,8 +18,11 @@ export interface LocalizedAssistant {
   readonly name: string;
   readonly description: string;
   readonly tags: readonly string[];
-  readonly placeholder: { readonly title: string; readonly description: string; readonly prompts: readonly string[] };
+  readonly placeholder: Placeholder;
 }
+
+/** Keys that begin so are looked up in the app's texts only. */
+const GLOBAL_PREFIX = "__global__.";
 
 /** Finds the text of a key; undefined when no locale of the chain has it. */
 export type Translate = (key: string) => string | undefined;
@@ -34,12 +36,10 @@ type Locales = Assistant["locales"];
 
 /** The translator for an assistant of an app and a requested locale. */
 export function translator(assistant: Assistant, locale: string, app?: Pick<App, "globalLocales">): Translate {
-  const sources: readonly Locales[] = [assistant.locales, app?.globalLocales ?? {}];
-  const chain = [...localeChain(locale, sources), ...localeChain(DEFAULT_LOCALE, sources)];
-  return (key) => {
-    for (const texts of chain) if (Object.hasOwn(texts, key)) return texts[key];
-    return undefined;
-  };
+  const shared = app?.globalLocales ?? {};
+  const all = chainOf(locale, [assistant.locales, shared]);
+  const globalOnly = chainOf(locale, [shared]);
+  return (key) => (key.startsWith(GLOBAL_PREFIX) ? find(key.slice(GLOBAL_PREFIX.length), globalOnly) : find(key, all));
 }
 
 /** The assistant's name, description, tags and placeholder in one language; a key without a text becomes the key itself. */
@@ -49,19 +49,13 @@ export function localizeAssistant(
   app?: Pick<App, "globalLocales">,
 ): LocalizedAssistant {
   const translate = translator(assistant, locale, app);
-  const say = (text: unknown): string => (typeof text === "string" ? localizeText(text, translate) : "");
-  const placeholder = assistant.source["placeholder"];
-  const fields = isObject(placeholder) ? placeholder : {};
-  const prompts = fields["prompts"];
+  const say = (text: string): string => localizeText(text, translate);
+  const { title, description, prompts } = assistant.placeholder;
   return {
     name: say(assistant.name),
     description: say(assistant.description),
     tags: assistant.tags.map((tag) => translate(tag) ?? say(tag)),
-    placeholder: {
-      title: say(fields["title"]),
-      description: say(fields["description"]),
-      prompts: Array.isArray(prompts) ? prompts.map(say) : [],
-    },
+    placeholder: { title: say(title), description: say(description), prompts: prompts.map(say) },
   };
 }
 
@@ -76,11 +70,23 @@ function localizeText(text: string, translate: Translate, depth = 0): string {
   return localized.slice(0, MAX_TEXT_LENGTH);
 }
 
+function find(key: string, chain: readonly LocaleTexts[]): string | undefined {
+  for (const texts of chain) if (Object.hasOwn(texts, key)) return texts[key];
+  return undefined;
+}
+
+function chainOf(locale: string, sources: readonly Locales[]): readonly LocaleTexts[] {
+  return [...localeChain(locale, sources), ...localeChain(DEFAULT_LOCALE, sources)];
+}
+
 function localeChain(locale: string, sources: readonly Locales[]): LocaleTexts[] {
   const name = localeName(locale);
   const language = name.split("-", 1)[0] ?? name;
-  const siblings = sources.flatMap((locales) => Object.keys(locales).filter((key) => key.startsWith(`${language}-`)));
-  const names = [...new Set([name, language, ...siblings.toSorted(compareText)])];
+  const present = sources.flatMap((locales) => Object.keys(locales)).toSorted(compareText);
+  const siblings = present.filter((key) => key.startsWith(`${language}-`));
+  // Old callers name the region alone: "cn".
+  const regional = present.filter((key) => key.endsWith(`-${name}`));
+  const names = [...new Set([name, language, ...siblings, ...regional])];
   // The assistant's words in any spelling of the language come before the app's.
   const found: LocaleTexts[] = [];
   for (const locales of sources) {

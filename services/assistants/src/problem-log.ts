@@ -8,6 +8,7 @@ const MAX_OF_EACH = 500;
 export class ProblemLog {
   readonly #errors = new Findings("error");
   readonly #warnings = new Findings("warning");
+  readonly #notes = new Findings("note");
 
   /** How many errors were reported so far, those that are not kept included. */
   get errorCount(): number {
@@ -22,13 +23,24 @@ export class ProblemLog {
     this.#warnings.add(file, line, message);
   }
 
+  /** Something that is as it should be and yet may surprise. */
+  note(file: string, line: number, message: string): void {
+    this.#notes.add(file, line, message);
+  }
+
   /** All findings by file, line and message; how many are not shown comes last. */
   sorted(): readonly Problem[] {
-    const kept = [...this.#errors.kept, ...this.#warnings.kept].toSorted(
-      (a, b) => compareText(a.file, b.file) || a.line - b.line || compareText(a.message, b.message),
-    );
-    return [...kept, ...this.#errors.rest(), ...this.#warnings.rest()];
+    const all = [this.#errors, this.#warnings, this.#notes];
+    const kept = sortProblems(all.flatMap((findings) => findings.kept));
+    return [...kept, ...all.flatMap((findings) => findings.rest())];
   }
+}
+
+/** Findings in the order in which a person goes through the files. */
+export function sortProblems(problems: readonly Problem[]): readonly Problem[] {
+  return problems.toSorted(
+    (a, b) => compareText(a.file, b.file) || a.line - b.line || compareText(a.message, b.message),
+  );
 }
 
 class Findings {

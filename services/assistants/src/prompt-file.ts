@@ -4,9 +4,10 @@
  * Included text is not searched for includes again, and all includes of one app share a budget of bytes.
  */
 
-import type { Prompt } from "./app.ts";
 import { pathFault } from "./app-path.ts";
-import { checkFields, type Fields } from "./shape.ts";
+import type { Prompt } from "./assistant.ts";
+import { checkObject } from "./shape/check-shape.ts";
+import { PROMPT_SHAPE } from "./shape/settings-shape.ts";
 import { entryOf, type SourceNode } from "./source-node.ts";
 import type { SourceReader } from "./source-reader.ts";
 
@@ -15,12 +16,6 @@ const MAX_INCLUDED_CHARACTERS = 16 * 1024 * 1024;
 const ASSET_LINE = /^([ \t]*)@assets\/(\S+)[ \t]*$/;
 const ASSET_KINDS = ["md", "yml", "yaml", "json", "txt"];
 const ROLES = ["system", "user", "assistant"] as const;
-
-const PROMPT_FIELDS: Fields = {
-  role: { shape: { kind: "word", words: ROLES }, isRequired: true },
-  content: { shape: { kind: "text" }, isRequired: true },
-  name: { shape: { kind: "text" } },
-};
 
 /** Reads the prompt files of one app. */
 export class PromptReader {
@@ -56,8 +51,8 @@ export class PromptReader {
       this.#source.log.error(path, item.line, `prompt ${index + 1} must be a mapping with role and content`);
       return undefined;
     }
-    if (!checkFields({ file: path, log: this.#source.log }, `prompt ${index + 1}: `, item, PROMPT_FIELDS))
-      return undefined;
+    const context = { file: path, log: this.#source.log };
+    if (!checkObject(context, `prompt ${index + 1}: `, item, PROMPT_SHAPE)) return undefined;
     const role = ROLES.find((known) => known === textOf(entryOf(item, "role")?.value));
     const content = entryOf(item, "content")?.value;
     if (role === undefined || content?.kind !== "string") return undefined;

@@ -8,7 +8,8 @@
 
 import { MeshError } from "@mesh/kernel";
 
-import type { App, Assistant, Prompt } from "./app.ts";
+import type { App } from "./app.ts";
+import type { Assistant, Prompt } from "./assistant.ts";
 import type { EnvLookup } from "./env-ref.ts";
 import { DEFAULT_LOCALE, localizeAssistant, type Translate, translator } from "./localize.ts";
 
@@ -55,6 +56,7 @@ function valuesOf({ app, assistant, sys, env, ctx, locale }: RenderRequest): Val
     env,
     ctx: new Map([
       ["LOCALE", chosenLocale],
+      ["locale", chosenLocale],
       ...Object.entries(ctx),
       ["ASSISTANT_ID", assistant.id],
       ["ASSISTANT_NAME", name],

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { envNamesOfAssistant, envNamesOfConnector } from "./env-ref.ts";
+import { envNamesOfAssistant, envNamesOfConnector } from "./env-names.ts";
 import { loadApp } from "./load-app.ts";
 import {
   DEMO_CONNECTOR,

@@ -8,7 +8,8 @@
 
 import { isObject, type JsonObject, MeshError } from "@mesh/kernel";
 
-import type { App, Assistant, ConnectorFile } from "./app.ts";
+import type { App, ConnectorFile } from "./app.ts";
+import type { Assistant } from "./assistant.ts";
 import { ENV_OPTIONS, type EnvLookup, resolveEnv } from "./env-ref.ts";
 
 /** A connector added to the workspace; empty or absent fields are those of the app's file with the same id. */

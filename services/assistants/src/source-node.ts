@@ -1,6 +1,6 @@
 /** A parsed configuration file that still knows its lines: the one form behind JSON and YAML. */
 
-import type { Json } from "@mesh/kernel";
+import { isObject, type Json, type JsonObject } from "@mesh/kernel";
 
 /** One entry of a mapping. */
 export interface SourceEntry {
@@ -55,5 +55,16 @@ export function plainJson(node: SourceNode): Json {
   if (node.kind === "null") return null;
   if (node.kind === "list") return node.items.map(plainJson);
   if (node.kind !== "object") return node.value;
+  return plainObject(node);
+}
+
+/** The value without the keys that are set to nothing: those mean the same as absent ones. */
+export function withoutEmpty(value: JsonObject): JsonObject {
+  const entries = Object.entries(value).filter(([, inner]) => inner !== null);
+  return Object.fromEntries(entries.map(([key, inner]) => [key, isObject(inner) ? withoutEmpty(inner) : inner]));
+}
+
+/** A mapping as a plain JSON object. */
+export function plainObject(node: SourceObject): JsonObject {
   return Object.fromEntries(node.entries.map((entry) => [entry.key, plainJson(entry.value)]));
 }

@@ -31,6 +31,21 @@ export class SourceReader {
     return this.#parse(path, parseYamlSource);
   }
 
+  /** The trees of a file with one JSON value per line; undefined as above, or when a line is not one. */
+  jsonLines(path: string, maxLines: number): readonly SourceNode[] | undefined {
+    const text = this.text(path);
+    if (text === undefined) return undefined;
+    const lines = text
+      .split("\n", maxLines + 1)
+      .flatMap((line, index) => (line.trim() === "" ? [] : [{ line, index }]));
+    if (lines.length > maxLines) {
+      this.log.error(path, 0, `more than ${maxLines} lines; split the file`);
+      return undefined;
+    }
+    const roots = lines.map(({ line, index }) => this.#parseText(path, line, (one) => parseJsonSource(one, index + 1)));
+    return roots.every((root) => root !== undefined) ? roots : undefined;
+  }
+
   /** The text of a file; undefined when it does not exist or after reporting why it is none. */
   text(path: string): string | undefined {
     const bytes = this.files.get(path);
@@ -49,7 +64,10 @@ export class SourceReader {
 
   #parse(path: string, parse: (text: string) => ParsedSource): SourceNode | undefined {
     const text = this.text(path);
-    if (text === undefined) return undefined;
+    return text === undefined ? undefined : this.#parseText(path, text, parse);
+  }
+
+  #parseText(path: string, text: string, parse: (text: string) => ParsedSource): SourceNode | undefined {
     if (this.#tokenCount > MAX_APP_TOKENS) {
       this.log.error(path, 0, "not read: the configuration files of this app are too large together; split the app");
       return undefined;

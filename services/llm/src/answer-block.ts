@@ -43,7 +43,7 @@ export function parseArguments(text: string): JsonObject | undefined {
   if (text.trim() === "") return {};
   try {
     const value: unknown = JSON.parse(text);
-    return isObject(value) && !isTooDeep(value) ? (value as JsonObject) : undefined;
+    return isObject(value) && !isTooDeep(value, text) ? (value as JsonObject) : undefined;
   } catch {
     return undefined;
   }
@@ -52,7 +52,9 @@ export function parseArguments(text: string): JsonObject | undefined {
 const MAX_DEPTH = 500;
 
 // JSON.parse reads any depth and JSON.stringify does not write it: such a call could never be sent again.
-function isTooDeep(value: object): boolean {
+function isTooDeep(value: object, text: string): boolean {
+  // Each level has a bracket at either end.
+  if (text.length <= 2 * MAX_DEPTH) return false;
   let level: readonly unknown[] = [value];
   for (let depth = 0; level.length > 0; depth += 1) {
     if (depth > MAX_DEPTH) return true;

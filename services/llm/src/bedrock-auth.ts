@@ -26,6 +26,15 @@ export function bedrockAuth(hasHeader: boolean, apiKey: string | undefined, env:
   return { kind: "sign", credentials: envPair(env) };
 }
 
+/** What of the environment proves who sends a request, in the form of a key; empty when the call brings its own. */
+export function bedrockEnvKey(hasHeader: boolean, apiKey: string | undefined, env: Env): string {
+  if (hasHeader || (apiKey ?? "").trim() !== "") return "";
+  const token = env["AWS_BEARER_TOKEN_BEDROCK"] ?? "";
+  if (token !== "") return token;
+  const pair = [env["AWS_ACCESS_KEY_ID"], env["AWS_SECRET_ACCESS_KEY"], env["AWS_SESSION_TOKEN"]];
+  return pair.filter((part) => part !== undefined && part !== "").join(":");
+}
+
 /** The region that a host names, else the environment's. */
 export function bedrockRegion(host: string | undefined, env: Env): string {
   const named = host === undefined ? null : HOST.exec(host);

@@ -54,7 +54,7 @@ export async function buildBedrockRequest(config: StreamConfig, site: BedrockSit
   const fallback = given === "" ? `https://bedrock-runtime.${bedrockRegion(undefined, site.env)}.amazonaws.com` : "";
   const url = baseUrl(config, fallback);
   url.pathname = `${url.pathname.replace(/\/+$/, "")}/model/${encodeURIComponent(config.model.id)}/converse-stream`;
-  const body = JSON.stringify(withExtra(bodyOf(config, warnings), config));
+  const body = bedrockBody(config, warnings);
   const headers = { "content-type": "application/json", accept: "application/vnd.amazon.eventstream" };
   const request: WireRequest = { url: url.href, headers: { ...headers, ...own }, body, warnings };
   if (auth.kind === "header") return request;
@@ -75,6 +75,11 @@ export async function buildBedrockRequest(config: StreamConfig, site: BedrockSit
     { credentials: auth.credentials, region: bedrockRegion(url.hostname, site.env), service: "bedrock", amzDate },
   );
   return { ...request, headers: { ...request.headers, ...signed, authorization } };
+}
+
+/** The body of a request, which does not depend on who signs it; adds to `warnings` what could not be said. */
+export function bedrockBody(config: StreamConfig, warnings: string[]): string {
+  return JSON.stringify(withExtra(bodyOf(config, warnings), config));
 }
 
 /** The tool that carries a structured answer; Bedrock has no other way that all models know. */

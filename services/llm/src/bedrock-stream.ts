@@ -128,6 +128,7 @@ export class BedrockReader implements BodyReader {
           errorClass: "protocol",
           message: `the model wrote an answer that cannot be read (${this.#stopReason})`,
           retryable: true,
+          isFinished: true,
         });
       default:
         this.#assembler.warn("stop-reason", `an unknown stop reason was taken as an end: ${this.#stopReason}`);

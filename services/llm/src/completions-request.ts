@@ -18,6 +18,7 @@ import type {
 } from "./message.ts";
 import type { ModelConfig, OpenAiCompat, StreamConfig, ThinkingLevel } from "./provider.ts";
 import {
+  bodyText,
   cacheKey,
   cachePlan,
   endpointUrl,
@@ -38,18 +39,33 @@ const LEVELS: readonly ThinkingLevel[] = ["off", "minimal", "low", "medium", "hi
 /** Builds one streaming request. */
 export function buildCompletionsRequest(config: StreamConfig): WireRequest {
   const warnings: string[] = [];
-  const url = endpointUrl(config, {
-    defaultBase: "https://api.openai.com/v1",
-    version: "/v1",
-    path: "/chat/completions",
-  });
-  const compat = openAiCompatOf(config.model);
+  const { url } = targetOf(config);
   return {
-    url: url.href,
+    url,
     headers: requestHeaders(config, "bearer"),
-    body: JSON.stringify(withExtra(bodyOf(config, compat, warnings), config)),
+    body: bodyText(withExtra(bodyOf(config, warnings), config)),
     warnings,
   };
+}
+
+/** What does not change between the requests to one model. */
+interface Target {
+  readonly url: string;
+  readonly compat: OpenAiCompat;
+  /** Messages never change and histories only grow, so each is translated once, however long the session. */
+  readonly translations: WeakMap<Message, readonly Fields[]>;
+}
+
+const targets = new WeakMap<ModelConfig, Target>();
+
+function targetOf(config: StreamConfig): Target {
+  const known = targets.get(config.model);
+  if (known !== undefined) return known;
+  const endpoint = { defaultBase: "https://api.openai.com/v1", version: "/v1", path: "/chat/completions" };
+  const { href: url } = endpointUrl(config, endpoint);
+  const target = { url, compat: openAiCompatOf(config.model), translations: new WeakMap() };
+  targets.set(config.model, target);
+  return target;
 }
 
 /** The effort that OpenAI's models understand, below the model's ceiling. */
@@ -58,7 +74,8 @@ export function reasoningEffort(level: ThinkingLevel, ceiling: ThinkingLevel = "
   return LEVELS[Math.min(wanted, LEVELS.indexOf(ceiling), LEVELS.indexOf("xhigh"))] ?? "high";
 }
 
-function bodyOf(config: StreamConfig, compat: OpenAiCompat, warnings: string[]): Fields {
+function bodyOf(config: StreamConfig, warnings: string[]): Fields {
+  const { compat } = targetOf(config);
   const streams = config.model.streaming !== false;
   const body: Fields = { model: config.model.id, messages: messagesOf(config, compat), stream: streams };
   if (streams && compat.usageInStream !== false) body["stream_options"] = { include_usage: true };
@@ -68,9 +85,10 @@ function bodyOf(config: StreamConfig, compat: OpenAiCompat, warnings: string[]):
   addTools(body, config);
   addThinking(body, config, compat, warnings);
   if (config.responseFormat !== undefined) body["response_format"] = formatOf(config, compat);
-  const key = cacheKey(config);
-  if (key !== undefined && compat.promptCacheKey === true) body["prompt_cache_key"] = key;
-  else if (config.cache?.sessionKey !== undefined && cachePlan(config) !== undefined) {
+  if (compat.promptCacheKey === true) {
+    const key = cacheKey(config);
+    if (key !== undefined) body["prompt_cache_key"] = key;
+  } else if (config.cache?.sessionKey !== undefined && cachePlan(config) !== undefined) {
     warnings.push(`${config.model.provider} takes no cache key; it was left out`);
   }
   return body;
@@ -150,10 +168,9 @@ function messagesOf(config: StreamConfig, compat: OpenAiCompat): readonly JsonOb
     if (images.length > 0) addUser(messages, { role: "user", content: imageParts(images) }, compat);
     images = [];
   };
-  const translationOf = translator(config, compat);
   for (const message of soundTranscript(config.messages)) {
     if (message.role === "toolResult") {
-      messages.push(...translationOf(message));
+      messages.push(...translationOf(message, config));
       if (message.content.some((part) => part.type === "image")) {
         images.push(...sendable(message.content, config).filter((part) => part.type === "image"));
       }
@@ -161,9 +178,8 @@ function messagesOf(config: StreamConfig, compat: OpenAiCompat): readonly JsonOb
     }
     flush();
     if (message.role === "user") {
-      const content = userContent(message.content, config);
-      if (content !== undefined) addUser(messages, { role: "user", content }, compat);
-    } else messages.push(...translationOf(message));
+      for (const each of translationOf(message, config)) addUser(messages, each, compat);
+    } else messages.push(...translationOf(message, config));
   }
   flush();
   if (compat.cacheControl === true && cachePlan(config) !== undefined && config.model.id.includes("claude")) {
@@ -172,23 +188,26 @@ function messagesOf(config: StreamConfig, compat: OpenAiCompat): readonly JsonOb
   return messages;
 }
 
-// Messages never change and histories only grow, so each is translated once for a model, however long the session.
-const translations = new WeakMap<ModelConfig, WeakMap<Message, readonly Fields[]>>();
+function translationOf(message: Message, config: StreamConfig): readonly Fields[] {
+  const { compat, translations } = targetOf(config);
+  const known = translations.get(message);
+  if (known !== undefined) return known;
+  const made = translated(message, config, compat);
+  translations.set(message, made);
+  return made;
+}
 
-function translator(
-  config: StreamConfig,
-  compat: OpenAiCompat,
-): (message: AssistantMessage | ToolResultMessage) => readonly Fields[] {
-  const all = translations.get(config.model) ?? new WeakMap<Message, readonly Fields[]>();
-  translations.set(config.model, all);
-  return (message) => {
-    const known = all.get(message);
-    if (known !== undefined) return known;
-    const made =
-      message.role === "toolResult" ? [resultOf(message, config, compat)] : assistantOf(message, config, compat);
-    all.set(message, made);
-    return made;
-  };
+function translated(message: Message, config: StreamConfig, compat: OpenAiCompat): readonly Fields[] {
+  switch (message.role) {
+    case "user": {
+      const content = userContent(message.content, config);
+      return content === undefined ? [] : [{ role: "user", content }];
+    }
+    case "toolResult":
+      return [resultOf(message, config, compat)];
+    case "assistant":
+      return assistantOf(message, config, compat);
+  }
 }
 
 function systemText(config: StreamConfig, compat: OpenAiCompat): string {
@@ -239,14 +258,12 @@ function assistantOf(message: AssistantMessage, config: StreamConfig, compat: Op
   const calls = message.content.flatMap((part): readonly JsonObject[] => {
     if (part.type !== "toolCall") return [];
     const extra = message.model === config.model.id ? part.providerMetadata?.["extra_content"] : undefined;
-    return [
-      {
-        id: wireCallId(part.id, compat.toolCallIds ?? "any"),
-        type: "function",
-        function: { name: part.name, arguments: JSON.stringify(part.arguments) },
-        ...(extra === undefined ? {} : { extra_content: extra }),
-      },
-    ];
+    const call = {
+      id: wireCallId(part.id, compat.toolCallIds ?? "any"),
+      type: "function",
+      function: { name: part.name, arguments: JSON.stringify(part.arguments) },
+    };
+    return [extra === undefined ? call : { ...call, extra_content: extra }];
   });
   if (text === "" && calls.length === 0) return [];
   return [

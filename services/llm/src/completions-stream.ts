@@ -17,6 +17,7 @@ import { faultOf, streamedError } from "./provider-failure.ts";
 import type { AnswerEnd, ProtocolState } from "./sse-reader.ts";
 
 interface Slot {
+  readonly key: string;
   readonly wireIndex: number | undefined;
   id: string | undefined;
 }
@@ -33,6 +34,7 @@ export class CompletionsState implements ProtocolState {
   readonly #details: Record<string, Json>[] = [];
   #segment = 0;
   #segmentKind = "";
+  #segmentKey = "";
   #finish: string | undefined;
   #refusal = "";
 
@@ -174,9 +176,12 @@ export class CompletionsState implements ProtocolState {
 
   // Text after reasoning after text is a part of its own.
   #key(kind: string): string {
-    if (kind !== this.#segmentKind) this.#segment += 1;
-    this.#segmentKind = kind;
-    return `${kind}-${this.#segment}`;
+    if (kind !== this.#segmentKind) {
+      this.#segment += 1;
+      this.#segmentKind = kind;
+      this.#segmentKey = `${kind}-${this.#segment}`;
+    }
+    return this.#segmentKey;
   }
 
   #toolCalls(list: unknown): void {
@@ -188,41 +193,45 @@ export class CompletionsState implements ProtocolState {
       const name = nonEmpty(fn["name"]);
       const args = fn["arguments"];
       const extra = call["extra_content"];
-      const key = `call-${this.#slotOf(call["index"], id, name)}`;
+      const { key } = this.#slotOf(call["index"], id, name);
       this.#segmentKind = "call";
-      this.#assembler.call(key, {
-        ...(id === undefined ? {} : { id }),
-        ...(name === undefined ? {} : { name }),
-        // Gemini hides a thought signature here and wants it back.
-        ...(isObject(extra) ? { metadata: { extra_content: extra as JsonObject } } : {}),
-      });
+      // Gemini hides a thought signature here and wants it back.
+      const metadata = isObject(extra) ? { extra_content: extra as JsonObject } : undefined;
+      this.#assembler.call(key, { id, name, metadata });
       this.#assembler.callArguments(key, typeof args === "string" ? args : isObject(args) ? JSON.stringify(args) : "");
     }
   }
 
-  #slotOf(index: unknown, id: string | undefined, name: string | undefined): number {
+  #slotOf(index: unknown, id: string | undefined, name: string | undefined): Slot {
     const wireIndex = typeof index === "number" ? index : undefined;
-    const slot = this.#slots.findLastIndex((call) => {
+    const known = this.#slots.findLast((call) => {
       // Every call under index 0, told apart by ids only: seen from more than one vendor.
       const sameId = id === undefined || call.id === undefined || call.id === id;
       if (wireIndex !== undefined) return call.wireIndex === wireIndex && sameId;
       // Without index and id, a name starts a call and anything else continues the newest.
       return id === undefined ? name === undefined : call.id === id;
     });
-    const known = this.#slots[slot];
-    if (known === undefined) return this.#slots.push({ wireIndex, id }) - 1;
+    if (known === undefined) {
+      const slot = { key: `call-${this.#slots.length}`, wireIndex, id };
+      this.#slots.push(slot);
+      return slot;
+    }
     known.id ??= id;
-    return slot;
+    return known;
   }
 }
 
 function firstChoice(body: Record<string, unknown>): Record<string, unknown> | undefined {
   const choices = body["choices"];
   if (!Array.isArray(choices)) return undefined;
-  return (choices as readonly unknown[]).filter(isObject).find((choice) => (choice["index"] ?? 0) === 0);
+  for (const choice of choices as readonly unknown[]) {
+    if (isObject(choice) && (choice["index"] ?? 0) === 0) return choice;
+  }
+  return undefined;
 }
 
 function usageOf(value: unknown): Usage | undefined {
+  if (!isObject(value)) return undefined;
   const prompt = countAt(value, "prompt_tokens");
   const completion = countAt(value, "completion_tokens");
   if (prompt === undefined && completion === undefined) return undefined;

@@ -99,11 +99,13 @@ export class GeminiState implements ProtocolState {
         message: `the model wrote a tool call that cannot be read (${reason})${this.#finishMessage === undefined ? "" : `: ${this.#finishMessage}`}`,
         // The same prompt usually comes out well the next time.
         retryable: true,
+        isFinished: true,
       });
     }
     if (reason === "OTHER" || (reason === "STOP" && this.#assembler.isEmpty)) {
       throw new ProviderError({
         errorClass: "server",
+        isFinished: true,
         message:
           reason === "OTHER" ? "the provider stopped the answer without a reason" : "the provider sent an empty answer",
       });

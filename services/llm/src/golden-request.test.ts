@@ -11,82 +11,8 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { buildAnthropicRequest } from "./anthropic-request.ts";
 import { buildCompletionsRequest } from "./completions-request.ts";
 import { buildGeminiRequest } from "./gemini-request.ts";
-import type { ApiProtocol, AssistantMessage, Message } from "./message.ts";
-import type { ModelConfig, StreamConfig } from "./provider.ts";
 import { buildResponsesRequest } from "./responses-request.ts";
-
-const PNG = "iVBORw0KGgo=";
-const KEY = "sk-test-key-0123456789";
-const SCHEMA = {
-  type: "object",
-  properties: { city: { type: "string", description: "Name" } },
-  required: ["city"],
-} as const;
-
-function conversation(api: ApiProtocol): readonly Message[] {
-  const assistant: AssistantMessage = {
-    role: "assistant",
-    content: [
-      { type: "text", text: "Looking." },
-      { type: "toolCall", id: "call_1", name: "weather", arguments: { city: "Bern" } },
-      { type: "toolCall", id: "call_2", name: "weather", arguments: { city: "Oslo" } },
-    ],
-    stopReason: "toolUse",
-    model: "m-1",
-    provider: "p",
-    api,
-    usage: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, totalTokens: 0 },
-    timestamp: 1,
-  };
-  return [
-    {
-      role: "user",
-      content: [
-        { type: "text", text: "Weather?" },
-        { type: "image", data: PNG, mimeType: "image/png" },
-      ],
-      timestamp: 0,
-    },
-    assistant,
-    result("call_1", "sunny", false),
-    result("call_2", "no such city", true),
-    { role: "user", content: [{ type: "text", text: "And tomorrow?" }], timestamp: 4 },
-  ];
-}
-
-function result(toolCallId: string, text: string, isError: boolean): Message {
-  return {
-    role: "toolResult",
-    toolCallId,
-    toolName: "weather",
-    content: [{ type: "text", text }],
-    isError,
-    timestamp: 2,
-  };
-}
-
-function config(api: ApiProtocol, model: Partial<ModelConfig> = {}): StreamConfig {
-  return {
-    model: {
-      id: "m-1",
-      name: "M",
-      api,
-      provider: "custom",
-      reasoning: false,
-      contextWindow: 100_000,
-      maxTokens: 1000,
-      cost: null,
-      ...model,
-    },
-    systemPrompt: "Be brief.",
-    messages: conversation(api),
-    tools: [{ name: "weather", description: "Weather of a city", parameters: SCHEMA }],
-    maxTokens: 500,
-    temperature: 0.5,
-    apiKey: KEY,
-    cache: { enabled: false, strategy: "auto" },
-  };
-}
+import { weatherCall, weatherKey, weatherPicture, weatherSchema } from "./testing/index.ts";
 
 interface Sent {
   readonly url: string;
@@ -123,7 +49,7 @@ describe("OpenAI Chat Completions", () => {
           role: "user",
           content: [
             { type: "text", text: "Weather?" },
-            { type: "image_url", image_url: { url: `data:image/png;base64,${PNG}` } },
+            { type: "image_url", image_url: { url: `data:image/png;base64,${weatherPicture}` } },
           ],
         },
         {
@@ -145,14 +71,14 @@ describe("OpenAI Chat Completions", () => {
       tools: [
         {
           type: "function",
-          function: { name: "weather", description: "Weather of a city", parameters: { ...SCHEMA } },
+          function: { name: "weather", description: "Weather of a city", parameters: { ...weatherSchema } },
         },
       ],
     };
     const sdk = await sentBy((send) =>
-      new OpenAI({ apiKey: KEY, maxRetries: 0, fetch: send }).chat.completions.create(params),
+      new OpenAI({ apiKey: weatherKey, maxRetries: 0, fetch: send }).chat.completions.create(params),
     );
-    const ours = buildCompletionsRequest(config("openai-completions", { provider: "openai" }));
+    const ours = buildCompletionsRequest(weatherCall("openai-completions", { provider: "openai" }));
     expect(JSON.parse(ours.body)).toEqual(sdk.body);
     expect(ours.url).toBe(sdk.url);
     expect(ours.headers["authorization"]).toBe(sdk.headers.get("authorization"));
@@ -169,7 +95,7 @@ describe("OpenAI Responses", () => {
         role: "user",
         content: [
           { type: "input_text", text: "Weather?" },
-          { type: "input_image", image_url: `data:image/png;base64,${PNG}`, detail: "auto" },
+          { type: "input_image", image_url: `data:image/png;base64,${weatherPicture}`, detail: "auto" },
         ],
       },
       // The SDK's type wants an id here, the API does not: an id without its reasoning item is refused.
@@ -189,15 +115,21 @@ describe("OpenAI Responses", () => {
     max_output_tokens: 500,
     temperature: 0.5,
     tools: [
-      { type: "function", name: "weather", description: "Weather of a city", parameters: { ...SCHEMA }, strict: false },
+      {
+        type: "function",
+        name: "weather",
+        description: "Weather of a city",
+        parameters: { ...weatherSchema },
+        strict: false,
+      },
     ],
   };
 
   test("sends what the official SDK sends", async () => {
     const sdk = await sentBy((send) =>
-      new OpenAI({ apiKey: KEY, maxRetries: 0, fetch: send }).responses.create(params),
+      new OpenAI({ apiKey: weatherKey, maxRetries: 0, fetch: send }).responses.create(params),
     );
-    const ours = buildResponsesRequest(config("openai-responses"));
+    const ours = buildResponsesRequest(weatherCall("openai-responses"));
     expect(JSON.parse(ours.body)).toEqual(sdk.body);
     expect(ours.url).toBe(sdk.url);
     expect(ours.headers["authorization"]).toBe(sdk.headers.get("authorization"));
@@ -206,9 +138,13 @@ describe("OpenAI Responses", () => {
   test("sends to Azure what the official SDK sends there", async () => {
     const baseURL = "https://res.openai.azure.com/openai/v1/";
     const sdk = await sentBy((send) =>
-      new AzureOpenAI({ apiKey: KEY, apiVersion: "v1", baseURL, maxRetries: 0, fetch: send }).responses.create(params),
+      new AzureOpenAI({ apiKey: weatherKey, apiVersion: "v1", baseURL, maxRetries: 0, fetch: send }).responses.create(
+        params,
+      ),
     );
-    const ours = buildResponsesRequest(config("azure-openai-responses", { baseUrl: "https://res.openai.azure.com" }));
+    const ours = buildResponsesRequest(
+      weatherCall("azure-openai-responses", { baseUrl: "https://res.openai.azure.com" }),
+    );
     expect(JSON.parse(ours.body)).toEqual(sdk.body);
     // The SDK always adds an api-version; the v1 API needs none.
     expect(ours.url).toBe(sdk.url.replace(/\?.*/, ""));
@@ -229,7 +165,7 @@ describe("Anthropic Messages", () => {
           role: "user",
           content: [
             { type: "text", text: "Weather?" },
-            { type: "image", source: { type: "base64", media_type: "image/png", data: PNG } },
+            { type: "image", source: { type: "base64", media_type: "image/png", data: weatherPicture } },
           ],
         },
         {
@@ -249,13 +185,15 @@ describe("Anthropic Messages", () => {
         },
         { role: "user", content: [{ type: "text", text: "And tomorrow?" }] },
       ],
-      tools: [{ name: "weather", description: "Weather of a city", input_schema: { ...SCHEMA, required: ["city"] } }],
+      tools: [
+        { name: "weather", description: "Weather of a city", input_schema: { ...weatherSchema, required: ["city"] } },
+      ],
     };
     const sdk = await sentBy((send) =>
-      new Anthropic({ apiKey: KEY, maxRetries: 0, fetch: send }).messages.create(params),
+      new Anthropic({ apiKey: weatherKey, maxRetries: 0, fetch: send }).messages.create(params),
     );
     // The SDK's newest type knows no temperature; the API still takes one from models that allow it, and so do we.
-    const { temperature: _left, ...plain } = config("anthropic-messages");
+    const { temperature: _left, ...plain } = weatherCall("anthropic-messages");
     const ours = buildAnthropicRequest(plain);
     expect(JSON.parse(ours.body)).toEqual(sdk.body);
     // The SDK asks for its beta surface in the query for some calls; the plain address is the documented one.
@@ -263,8 +201,8 @@ describe("Anthropic Messages", () => {
     expect(ours.headers["content-type"]).toBe(sdk.headers.get("content-type"));
     // The SDK sends the key as a bearer token under a newer version. We stay with `x-api-key` and the version that
     // the servers which imitate this API know too; both are accepted.
-    expect(sdk.headers.get("authorization")).toBe(`Bearer ${KEY}`);
-    expect(ours.headers["x-api-key"]).toBe(KEY);
+    expect(sdk.headers.get("authorization")).toBe(`Bearer ${weatherKey}`);
+    expect(ours.headers["x-api-key"]).toBe(weatherKey);
     expect(ours.headers["anthropic-version"]).toBe("2023-06-01");
   });
 });
@@ -274,11 +212,14 @@ describe("Gemini", () => {
     const sdk = await sentBy(async (send) => {
       // This SDK takes no fetch of its own.
       vi.stubGlobal("fetch", send);
-      const client = new GoogleGenAI({ apiKey: KEY });
+      const client = new GoogleGenAI({ apiKey: weatherKey });
       await client.models.generateContentStream({
         model: "m-1",
         contents: [
-          { role: "user", parts: [{ text: "Weather?" }, { inlineData: { mimeType: "image/png", data: PNG } }] },
+          {
+            role: "user",
+            parts: [{ text: "Weather?" }, { inlineData: { mimeType: "image/png", data: weatherPicture } }],
+          },
           {
             role: "model",
             parts: [
@@ -303,14 +244,14 @@ describe("Gemini", () => {
           tools: [
             {
               functionDeclarations: [
-                { name: "weather", description: "Weather of a city", parameters: SCHEMA as never },
+                { name: "weather", description: "Weather of a city", parameters: weatherSchema as never },
               ],
             },
           ],
         },
       });
     });
-    const ours = buildGeminiRequest(config("google-generative-ai"));
+    const ours = buildGeminiRequest(weatherCall("google-generative-ai"));
     const body = JSON.parse(ours.body) as Record<string, unknown>;
     // The SDK gives a system instruction the role "user", which the API ignores.
     expect({ ...body, systemInstruction: undefined }).toEqual({ ...sdk.body, systemInstruction: undefined });

@@ -8,7 +8,7 @@ import { createProviders } from "./providers.ts";
 import { ProviderError } from "./provider-error.ts";
 import type { StreamConfig, StreamEvent, StreamProvider } from "./provider.ts";
 import { streamWithRetry } from "./stream-with-retry.ts";
-import { wireModel } from "./testing/index.ts";
+import { type WireCase, wireCases, wireModel } from "./testing/index.ts";
 
 const DEPS = { clock: systemClock, random: () => 0.5 };
 
@@ -113,6 +113,34 @@ test.each<[string, Partial<StreamConfig>, string, string]>([
   expect(JSON.stringify(refused.message)).not.toContain(secret);
 });
 
+test.each<[string, Record<string, string>]>([
+  ["a key pair", { AWS_ACCESS_KEY_ID: "AKIDEXAMPLE1", AWS_SECRET_ACCESS_KEY: "secret/secret/secret" }],
+  [
+    "a temporary pair",
+    { AWS_ACCESS_KEY_ID: "ASIAEXAMPLE1", AWS_SECRET_ACCESS_KEY: "secret/secret", AWS_SESSION_TOKEN: "token+token" },
+  ],
+  ["a Bedrock key", { AWS_BEARER_TOKEN_BEDROCK: "bedrock-api-key-12345" }],
+])("%s that Bedrock reads from the environment is in no error, whatever its server quotes", async (_what, keys) => {
+  const quoted = JSON.stringify({ message: `The request signed by ${Object.values(keys).join(", ")} was refused` });
+  const events: StreamEvent[] = [];
+  const sent: string[] = [];
+  for (const status of [200, 400, 403, 500]) {
+    const fetch: typeof globalThis.fetch = (_url, init) => {
+      sent.push(new Headers(init?.headers).get("authorization") ?? "");
+      return Promise.resolve(new Response(quoted, { status }));
+    };
+    const env = { AWS_REGION: "us-east-1", ...keys };
+    const provider = createProviders({ clock: systemClock, fetch, env }).resolve("bedrock-converse-stream");
+    const config = configOf({ model: wireModel("bedrock-converse-stream", "http://localhost:9") });
+    const call = { provider, config, sink: (event: StreamEvent) => void events.push(event) };
+    const message = await streamWithRetry({ ...call, signal: new AbortController().signal }, DEPS);
+    expect(message.errorMessage).toContain("signed by ***");
+    for (const secret of Object.values(keys)) expect(JSON.stringify([message, ...events])).not.toContain(secret);
+  }
+  expect(sent).toHaveLength(4);
+  expect(sent.every((authorization) => authorization !== "")).toBe(true);
+});
+
 test("a password in an address is in no error", async () => {
   const provider = createProviders({ clock: systemClock }).resolve("openai-completions");
   const config = configOf({ model: wireModel("openai-completions", "http://user:passw0rd@localhost:9") });
@@ -132,3 +160,40 @@ test("an error object after the end of an answer does not make it an error that 
   expect(requests).toBe(1);
   expect(message).not.toBeInstanceOf(ProviderError);
 });
+
+const USELESS = (["google-generative-ai", "bedrock-converse-stream"] as const).flatMap((protocol) =>
+  wireCases(protocol)
+    .filter((wire) => ["malformed-call", "empty-stop"].includes(wire.name))
+    .map((wire) => [protocol, wire.title, wire] as const),
+);
+
+async function answerOf(wires: readonly WireCase[]) {
+  const [first] = wires;
+  const left = [...wires];
+  const events: StreamEvent[] = [];
+  const fetch = () => Promise.resolve(new Response(left.shift()?.body ?? ""));
+  const protocol = first?.protocol ?? "demo";
+  const provider = createProviders({ clock: systemClock, fetch, env: { AWS_REGION: "us-east-1" } }).resolve(protocol);
+  const config = configOf({
+    model: wireModel(protocol, "http://localhost:9"),
+    apiKey: "AKIDEXAMPLE:secret-secret",
+    retry: { maxRetries: 5, firstDelayMs: 1 },
+  });
+  const sink = (event: StreamEvent) => void events.push(event);
+  const message = await streamWithRetry({ provider, config, sink, signal: new AbortController().signal }, DEPS);
+  return { message, asked: wires.length - left.length, retries: events.filter((event) => event.type === "retry") };
+}
+
+test.each(USELESS)(
+  "an answer of %s that was paid for and is of no use (%s) is asked for once more, with its cost told, and then is an error",
+  async (protocol, _title, wire) => {
+    const whole = wireCases(protocol).find((each) => each.name === "whole") as WireCase;
+    const cured = await answerOf([wire, whole]);
+    expect(cured.message.stopReason).toBe("stop");
+    expect(cured.retries).toMatchObject([{ attempt: 1, usage: { input: 5 } }]);
+    const given = await answerOf([wire, wire, whole, whole]);
+    expect(given.message).toMatchObject({ stopReason: "error", usage: { input: 5 } });
+    expect(given.asked).toBe(2);
+    expect(given.retries).toHaveLength(1);
+  },
+);

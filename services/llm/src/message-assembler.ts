@@ -24,7 +24,15 @@ import {
   thinkingOf,
   withUniqueIds,
 } from "./answer-block.ts";
-import type { ApiProtocol, AssistantMessage, Content, MalformedCall, StopReason, Usage } from "./message.ts";
+import type {
+  ApiProtocol,
+  AssistantMessage,
+  Content,
+  MalformedCall,
+  StopReason,
+  ToolCallContent,
+  Usage,
+} from "./message.ts";
 import { NO_USAGE } from "./message.ts";
 import type { StreamConfig, StreamSink } from "./provider.ts";
 import { ProviderError } from "./provider-error.ts";
@@ -40,6 +48,13 @@ export interface MessageAssemblerInit {
   readonly malformedCalls: "tell" | "fail";
   /** A tool that only carries a structured answer: its call is the text. */
   readonly answerTool?: string;
+}
+
+/** What a piece of the stream says about a call besides its arguments. */
+interface KnownCall {
+  readonly id?: string | undefined;
+  readonly name?: string | undefined;
+  readonly metadata?: JsonObject | undefined;
 }
 
 /** Builds the message of one attempt; see the file comment. */
@@ -127,7 +142,7 @@ export class MessageAssembler {
   }
 
   /** Starts a call or adds what was learned about it. */
-  call(key: string, known: { readonly id?: string; readonly name?: string; readonly metadata?: JsonObject }): void {
+  call(key: string, known: KnownCall): void {
     if (this.#isAnswer(key, known.name)) return;
     const isNew = !this.#indexes.has(key);
     const [index, block] = this.#open(key, "call", newCall);
@@ -278,12 +293,16 @@ export class MessageAssembler {
     if (reason === "refusal") return [noteOf(block, "the model refused to go on")];
     const parsed = parseArguments(block.args);
     const malformed = this.#malformed(block, parsed, reason);
+    const call: ToolCallContent = {
+      type: "toolCall",
+      id: block.id === "" ? syntheticCallId() : block.id,
+      name: block.name,
+      arguments: malformed === undefined && parsed !== undefined ? parsed : {},
+    };
+    if (block.metadata === undefined && malformed === undefined) return [call];
     return [
       {
-        type: "toolCall",
-        id: block.id === "" ? syntheticCallId() : block.id,
-        name: block.name,
-        arguments: malformed === undefined && parsed !== undefined ? parsed : {},
+        ...call,
         ...(block.metadata === undefined ? {} : { providerMetadata: block.metadata }),
         ...(malformed === undefined ? {} : { malformed }),
       },

@@ -65,6 +65,8 @@ export interface ProviderErrorInit {
   /** Wins over the class's own. */
   readonly code?: ErrorCode;
   readonly retryAfterMs?: number;
+  /** The provider finished its answer, and it is of no use: every repeat of it is paid for. */
+  readonly isFinished?: boolean;
   readonly status?: number;
   /** Id of the connector that was called. */
   readonly connector?: string;
@@ -77,6 +79,8 @@ export class ProviderError extends MeshError {
   readonly errorClass: ErrorClass;
   readonly retryable: boolean;
   readonly retryAfterMs: number | undefined;
+  /** See {@link ProviderErrorInit}; such a failure is repeated once at most. */
+  readonly isFinished: boolean;
   readonly status: number | undefined;
   /** What was said before the failure; set by the provider that throws. */
   partial: AssistantMessage | undefined;
@@ -98,6 +102,7 @@ export class ProviderError extends MeshError {
     this.errorClass = init.errorClass;
     this.retryable = retryable;
     this.retryAfterMs = init.retryAfterMs;
+    this.isFinished = init.isFinished === true;
     this.status = init.status;
   }
 }

@@ -219,6 +219,8 @@ export type StreamEvent =
       readonly delayMs: number;
       readonly errorClass: ErrorClass;
       readonly errorMessage: string;
+      /** What the failed attempt told of its cost; it is in no message that follows. */
+      readonly usage: Usage;
     }
   | { readonly type: "done"; readonly message: AssistantMessage }
   /** `message` is what was said before, as an `error` or `aborted` message. */

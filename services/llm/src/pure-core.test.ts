@@ -1,10 +1,11 @@
-/** The core runs where there is no Node: bundled for a browser, in a context that has only Web APIs. */
+/** The core runs where there is no Node: bundled for a browser, in a thread that has only Web APIs. */
 
 import { resolve } from "node:path";
-import { createContext, Script } from "node:vm";
 
 import { build, type Plugin } from "esbuild";
 import { expect, test } from "vitest";
+
+import { runInBareWorker } from "./testing/index.ts";
 
 // The kernel's index also exports parts for Node, such as lock files; nothing of them may be left once unused code is gone.
 const kernelIsPure: Plugin = {
@@ -25,8 +26,12 @@ const ENTRY = `
     now: () => 1_700_000_000_000, monotonic: () => 0, every: () => () => undefined, after: () => () => undefined,
     sleep: (ms, signal) => sleepOn(clock, ms, signal),
   };
+  const answerOf = (text) => ({
+    ok: true, status: 200, headers: new Map(),
+    body: new ReadableStream({ start(out) { if (text !== "") out.enqueue(new TextEncoder().encode(text)); out.close(); } }),
+  });
   globalThis.run = async (api, body, baseUrl, apiKey) => {
-    const providers = createProviders({ clock, fetch: async () => new Response(body), env: {} });
+    const providers = createProviders({ clock, fetch: async () => answerOf(body), env: {} });
     const model = { id: "m", name: "M", api, provider: "p", baseUrl, reasoning: false, contextWindow: 1, maxTokens: 1, cost: null };
     const messages = [{ role: "user", content: [{ type: "text", text: "Hi" }], timestamp: 0 }];
     const call = { provider: providers.resolve(api), config: { model, systemPrompt: "", messages, apiKey, retry: { maxRetries: 0 } }, sink: () => undefined, signal: new AbortController().signal };
@@ -52,36 +57,27 @@ test("the core is bundled for a browser without any Node module and answers with
   const code = await bundle();
   expect(code).not.toMatch(/node:|require\(/);
   expect(code.length).toBeLessThan(200_000);
-  const context = createContext({
-    AbortController,
-    AbortSignal,
-    TextDecoder,
-    TextEncoder,
-    ReadableStream,
-    Response,
-    Headers,
-    Request,
-    URL,
-    URLSearchParams,
-    crypto: globalThis.crypto,
-    atob,
-    btoa,
-  });
-  new Script(code).runInContext(context);
-  expect(new Script("typeof process + typeof Buffer + typeof require + typeof setTimeout").runInContext(context)).toBe(
-    "undefined".repeat(4),
-  );
-  const run = new Script("run").runInContext(context) as (...given: readonly string[]) => Promise<string>;
   const chat = 'data: {"choices":[{"index":0,"delta":{"content":"Hello"},"finish_reason":"stop"}]}\n\n';
-  expect(JSON.parse(await run("openai-completions", chat, "http://localhost/v1", ""))).toMatchObject({
-    stopReason: "stop",
-    content: [{ type: "text", text: "Hello" }],
-  });
-  // Signs with Web Crypto on the way to its failure.
-  expect(
-    JSON.parse(await run("bedrock-converse-stream", "", "https://bedrock-runtime.us-east-1.amazonaws.com", "A:B")),
-  ).toMatchObject({
-    stopReason: "error",
-    errorClass: "network",
-  });
+  const calls = [
+    ["openai-completions", chat, "http://localhost/v1", ""],
+    // Signs with Web Crypto on the way to its failure.
+    ["bedrock-converse-stream", "", "https://bedrock-runtime.us-east-1.amazonaws.com", "AKIDEXAMPLE:secret"],
+  ];
+  const outcome = await runInBareWorker(code, `Promise.all(${JSON.stringify(calls)}.map((call) => run(...call)))`);
+  expect(outcome.left).toEqual([]);
+  const [said, signed] = (outcome.value as readonly string[]).map((text) => JSON.parse(text) as unknown);
+  expect(said).toMatchObject({ stopReason: "stop", content: [{ type: "text", text: "Hello" }] });
+  expect(signed).toMatchObject({ stopReason: "error", errorClass: "network" });
+});
+
+test("a bundle that needs Node fails there", async () => {
+  await expect(runInBareWorker("", "process.version")).rejects.toThrow("process is not defined");
+  await expect(runInBareWorker("globalThis.f = () => Buffer.from('x')", "f()")).rejects.toThrow(
+    "Buffer is not defined",
+  );
+  const { value } = await runInBareWorker(
+    "",
+    "[typeof require, typeof module, typeof setImmediate, typeof global].join()",
+  );
+  expect(value).toBe("undefined,undefined,undefined,undefined");
 });

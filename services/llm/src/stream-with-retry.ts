@@ -3,13 +3,14 @@
  *
  * O1  Never rejects: a final failure is a message with `stopReason` `error` (or `aborted`) and what was said before.
  * O2  Each attempt's events are complete (`start` … `done` | `error`) before a `retry` event announces the next one.
- * O3  Only classes that a repeat can help are repeated; a finished answer is never asked for again.
+ * O3  Only classes that a repeat can help are repeated. A finished answer is never asked for again; one that is of no
+ *     use (empty, or a call that its own provider calls malformed) once. A `retry` event carries what its attempt cost.
  * O4  The server's wish to wait wins, up to the largest delay; waits and attempts together stay within the total time.
  */
 
 import type { Clock } from "@mesh/kernel";
 
-import type { AssistantMessage } from "./message.ts";
+import { type AssistantMessage, NO_USAGE } from "./message.ts";
 import { MessageAssembler } from "./message-assembler.ts";
 import type { RetryConfig, StreamConfig, StreamProvider, StreamSink } from "./provider.ts";
 import { ProviderError } from "./provider-error.ts";
@@ -47,13 +48,15 @@ export async function streamWithRetry(call: RetriedCall, deps: RetryDeps): Promi
   const limits = timeoutsOf(config);
   const endAt = deps.clock.monotonic() + limits.totalMs;
   const maxAttempts = Math.max(0, Math.floor(retry.maxRetries)) + 1;
+  let finished = 0;
   for (let attempt = 1; ; attempt += 1) {
     const leftMs = Math.max(1, endAt - deps.clock.monotonic());
     const timeouts = { ...limits, attemptMs: Math.min(limits.attemptMs, leftMs) };
     const outcome = await oneAttempt(call, { ...config, timeouts }, deps.clock);
     if (!(outcome instanceof ProviderError)) return outcome;
     const delayMs = delayOf(outcome, attempt, retry, deps.random);
-    const isOver = attempt >= maxAttempts || deps.clock.monotonic() + delayMs >= endAt;
+    if (outcome.isFinished) finished += 1;
+    const isOver = attempt >= maxAttempts || finished > 1 || deps.clock.monotonic() + delayMs >= endAt;
     if (!outcome.retryable || isOver || signal.aborted) return failed(outcome, config, deps.clock);
     sink({
       type: "retry",
@@ -62,6 +65,7 @@ export async function streamWithRetry(call: RetriedCall, deps: RetryDeps): Promi
       delayMs,
       errorClass: outcome.errorClass,
       errorMessage: outcome.message,
+      usage: outcome.partial?.usage ?? NO_USAGE,
     });
     await deps.clock.sleep(delayMs, signal);
     if (signal.aborted) {

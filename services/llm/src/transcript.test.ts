@@ -47,6 +47,23 @@ test("an id that comes again is renamed together with its result", () => {
   expect(sound[4]).toMatchObject({ toolCallId: "a_2", content: [{ text: "1" }] });
 });
 
+test("a history that does not open with words of the user's gets an opening that says so, and keeps it", () => {
+  const opening = { role: "user", content: [{ type: "text", text: "(empty message)" }] };
+  const image = { ...said(""), content: [{ type: "image", data: "AA==", mimeType: "image/png" } as const] };
+  expect(soundTranscript([said(" "), answered(["Hi"])])).toMatchObject([
+    opening,
+    { role: "user" },
+    { role: "assistant" },
+  ]);
+  expect(soundTranscript([answered(["Hi"]), said("x")])).toMatchObject([
+    opening,
+    { role: "assistant" },
+    { role: "user" },
+  ]);
+  expect(soundTranscript([image, answered(["A picture"])])).toHaveLength(2);
+  expect(soundTranscript([])).toEqual([]);
+});
+
 const anyMessage: fc.Arbitrary<Message> = fc.oneof(
   fc.constantFrom("hello", "", "go on").map((text) => said(text)),
   fc

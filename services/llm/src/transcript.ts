@@ -5,12 +5,27 @@
  * T2  A call without a result gets one that says so; a result without a call is dropped.
  * T3  Ids of calls are unique: a later call that reuses one is renamed together with its result.
  * T4  A message that would be empty on the wire is left out.
+ * T5  The first to speak is the user, with words: where that message is missing or blank, one that says so stands for it.
  */
 
-import type { AssistantMessage, Message, ToolResultMessage, UserMessage } from "./message.ts";
+import {
+  type AssistantMessage,
+  type Message,
+  type ToolCallContent,
+  toolCallsOf,
+  type ToolResultMessage,
+  type UserMessage,
+} from "./message.ts";
 
 /** What the model reads where a result was lost. */
 export const MISSING_RESULT = "No result was recorded for this call: it was interrupted or never ran.";
+
+// One object for all requests: what was translated of it once stays the same.
+const MISSING_OPENING: UserMessage = {
+  role: "user",
+  content: [{ type: "text", text: "(empty message)" }],
+  timestamp: 0,
+};
 
 /** Makes a history sound; see the file comment. */
 export function soundTranscript(messages: readonly Message[]): readonly Message[] {
@@ -28,7 +43,12 @@ export function soundTranscript(messages: readonly Message[]): readonly Message[
     sound.push(...turn(message, messages.slice(at + 1, until), usedIds));
     at = until - 1;
   }
-  return sound;
+  const [first] = sound;
+  return first === undefined || opens(first) ? sound : [MISSING_OPENING, ...sound];
+}
+
+function opens(message: Message): boolean {
+  return message.role === "user" && message.content.some((part) => part.type === "image" || part.text.trim() !== "");
 }
 
 function endOfTurn(messages: readonly Message[], from: number): number {
@@ -39,6 +59,24 @@ function endOfTurn(messages: readonly Message[], from: number): number {
 }
 
 function turn(assistant: AssistantMessage, after: readonly Message[], usedIds: Set<string>): readonly Message[] {
+  const calls = toolCallsOf(assistant);
+  if (!isSound(calls, after, usedIds)) return repaired(assistant, after, usedIds);
+  for (const call of calls) usedIds.add(call.id);
+  return [assistant, ...after];
+}
+
+/** Whether results follow in the order of their calls, and then only what a user said. */
+function isSound(calls: readonly ToolCallContent[], after: readonly Message[], usedIds: ReadonlySet<string>): boolean {
+  if (after.length < calls.length) return false;
+  if (calls.length > 1 && new Set(calls.map((call) => call.id)).size < calls.length) return false;
+  return after.every((message, at) => {
+    const call = calls[at];
+    if (call === undefined) return message.role === "user" && message.content.length > 0;
+    return message.role === "toolResult" && message.toolCallId === call.id && !usedIds.has(call.id);
+  });
+}
+
+function repaired(assistant: AssistantMessage, after: readonly Message[], usedIds: Set<string>): readonly Message[] {
   const results: ToolResultMessage[] = [];
   const unclaimed = after.filter((message) => message.role === "toolResult");
   let isRenamed = false;

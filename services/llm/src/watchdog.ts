@@ -20,10 +20,9 @@ export const DEFAULT_TIMEOUTS: Timeouts = {
   drainMs: 2000,
 };
 
-interface Bound {
-  readonly at: number;
-  readonly what: string;
-}
+type Limit = Exclude<keyof Timeouts, "totalMs">;
+
+const LIMITS: readonly Limit[] = ["attemptMs", "firstByteMs", "idleMs", "progressMs", "drainMs"];
 
 /** See the file comment. */
 export class Watchdog {
@@ -36,6 +35,7 @@ export class Watchdog {
   #progressAt: number;
   #completeAt: number | undefined;
   #hasAllBytes = false;
+  #lookAt = Infinity;
   #cancelTimer: CancelTimer = () => undefined;
   #onEnd: ((error: unknown) => void) | undefined;
 
@@ -47,7 +47,8 @@ export class Watchdog {
     this.#progressAt = this.#startedAt;
     this.#caller.addEventListener("abort", this.#abort, { once: true });
     if (this.#caller.aborted) this.#abort();
-    else this.#arm();
+    // One look too early costs less than setting the timer anew with the first byte of every answer.
+    else this.#arm(limits.idleMs);
   }
 
   get signal(): AbortSignal {
@@ -59,7 +60,7 @@ export class Watchdog {
     const isFirst = this.#byteAt === undefined;
     this.#byteAt = this.#clock.monotonic();
     // Silence may be allowed less time than the first byte was.
-    if (isFirst) this.#arm();
+    if (isFirst && this.#dueAt("idleMs") < this.#lookAt) this.#arm();
   }
 
   /** Something was said. */
@@ -120,36 +121,55 @@ export class Watchdog {
     this.#onEnd?.(error);
   }
 
-  #arm(): void {
+  #arm(withinMs: number = Infinity): void {
     this.#cancelTimer();
     if (this.signal.aborted) return;
-    const next = this.#next();
-    this.#cancelTimer = this.#clock.after(Math.max(0, next.at - this.#clock.monotonic()), () => {
-      const due = this.#next();
-      if (due.at > this.#clock.monotonic()) this.#arm();
-      else this.#end(new ProviderError({ errorClass: "timeout", message: due.what }));
+    const now = this.#clock.monotonic();
+    this.#lookAt = Math.min(this.#dueAt(this.#nextLimit()), now + withinMs);
+    this.#cancelTimer = this.#clock.after(Math.max(0, this.#lookAt - now), () => {
+      const limit = this.#nextLimit();
+      if (this.#dueAt(limit) > this.#clock.monotonic()) this.#arm();
+      else this.#end(new ProviderError({ errorClass: "timeout", message: lateText(limit, this.#limits[limit]) }));
     });
   }
 
-  #next(): Bound {
-    const { firstByteMs, idleMs, progressMs, attemptMs, drainMs } = this.#limits;
-    const bounds: Bound[] = [
-      {
-        at: this.#startedAt + attemptMs,
-        what: `the answer took longer than ${seconds(attemptMs)}; raise the attempt time-out if it needs more`,
-      },
-      this.#byteAt === undefined
-        ? { at: this.#startedAt + firstByteMs, what: `the server did not answer for ${seconds(firstByteMs)}` }
-        : { at: this.#byteAt + idleMs, what: `the server sent nothing for ${seconds(idleMs)}` },
-      {
-        at: this.#progressAt + progressMs,
-        what: `the server kept the connection alive for ${seconds(progressMs)} without an answer`,
-      },
-    ];
-    if (this.#completeAt !== undefined) {
-      bounds.push({ at: this.#completeAt + drainMs, what: "the connection was not closed after the answer" });
+  #nextLimit(): Limit {
+    return LIMITS.reduce((first, limit) => (this.#dueAt(limit) < this.#dueAt(first) ? limit : first));
+  }
+
+  /** When a limit is reached; Infinity for one that does not apply now. */
+  #dueAt(limit: Limit): number {
+    return (this.#since(limit) ?? Infinity) + this.#limits[limit];
+  }
+
+  #since(limit: Limit): number | undefined {
+    switch (limit) {
+      case "attemptMs":
+        return this.#startedAt;
+      case "firstByteMs":
+        return this.#byteAt === undefined ? this.#startedAt : undefined;
+      case "idleMs":
+        return this.#byteAt;
+      case "progressMs":
+        return this.#progressAt;
+      case "drainMs":
+        return this.#completeAt;
     }
-    return bounds.reduce((first, bound) => (bound.at < first.at ? bound : first));
+  }
+}
+
+function lateText(limit: Limit, ms: number): string {
+  switch (limit) {
+    case "attemptMs":
+      return `the answer took longer than ${seconds(ms)}; raise the attempt time-out if it needs more`;
+    case "firstByteMs":
+      return `the server did not answer for ${seconds(ms)}`;
+    case "idleMs":
+      return `the server sent nothing for ${seconds(ms)}`;
+    case "progressMs":
+      return `the server kept the connection alive for ${seconds(ms)} without an answer`;
+    case "drainMs":
+      return "the connection was not closed after the answer";
   }
 }
 

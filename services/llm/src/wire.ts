@@ -242,6 +242,7 @@ function named(thrown: unknown, config: StreamConfig): ProviderError {
     message: error.message.startsWith(`${speaker(config)}: `) ? error.message : say(config, error.message),
     ...(connector === undefined ? {} : { connector }),
     retryable: error.retryable,
+    isFinished: error.isFinished,
     ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),
     ...(error.status === undefined ? {} : { status: error.status }),
     cause: error.cause,

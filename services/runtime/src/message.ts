@@ -1,6 +1,6 @@
 /** The output stream of a run: the message shapes that users' programs see. */
 
-import type { JsonObject } from "@mesh/kernel";
+import type { Json, JsonObject } from "@mesh/kernel";
 
 /** How a delta changes what it names; absent means append to `props.content`. */
 export type DeltaAction = "append" | "replace" | "merge" | "set";
@@ -37,4 +37,6 @@ export interface RunOutcome {
   readonly output: string;
   readonly finish_reason: string;
   readonly usage: Usage | undefined;
+  /** What the Next hook made of it; absent without one. */
+  readonly next?: Json;
 }

@@ -9,6 +9,7 @@ import {
   connectorModel,
   type ModelConfig,
   NO_USAGE,
+  type PriceBook,
   textContent,
   withOptions,
 } from "@mesh/llm";
@@ -47,7 +48,7 @@ export function prepareModelCall(
     throw new MeshError("invalid_argument", "the input is empty; say what the assistant should do");
   }
   const options = { ...assistant.options, ...input.options };
-  const target = connectorModel(withOptions(connectorOf(input, assistant), options), prices);
+  const target = targetOf(input, assistant, options, prices);
   const prompts = promptsOf(input, assistant, clock);
   const isSystem = (prompt: Prompt): boolean => prompt.role === "system";
   return {
@@ -61,6 +62,16 @@ export function prepareModelCall(
       .map((prompt) => exampleOf(prompt, target.model, clock.now())),
     tools: toolNames(options["tools"]),
   };
+}
+
+/** The model that `options` name, or the assistant's, with what they ask of it. */
+export function targetOf(
+  input: RunInput,
+  assistant: Assistant,
+  options: JsonObject,
+  prices: PriceBook | undefined,
+): ConnectorModel {
+  return connectorModel(withOptions(connectorOf(input, assistant), options), prices);
 }
 
 function toolNames(value: Json | undefined): readonly string[] {

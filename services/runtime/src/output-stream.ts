@@ -20,40 +20,82 @@ export interface ToolCallHead {
   readonly index: number;
 }
 
-/** The writer of one run; see the file comment. */
-export class OutputStream {
-  readonly #clock: Clock;
-  readonly #write: (message: OutputMessage) => void;
-  readonly #open = new Set<OpenMessage>();
+/** Counts the ids of one run; the streams of its agents share it. */
+export class OutputIds {
   #messages = 0;
   #chunks = 0;
+  #blocks = 0;
+  #threads = 0;
 
-  constructor(clock: Clock, write: (message: OutputMessage) => void) {
+  message(): string {
+    return `M${(this.#messages += 1)}`;
+  }
+
+  chunk(): string {
+    return `C${(this.#chunks += 1)}`;
+  }
+
+  block(): string {
+    return `B${(this.#blocks += 1)}`;
+  }
+
+  thread(): string {
+    return `T${(this.#threads += 1)}`;
+  }
+}
+
+/** What a stream shares with others of its run. */
+export interface OutputScope {
+  readonly ids?: OutputIds;
+  /** Stands on every message of an agent that another one called. */
+  readonly threadId?: string;
+}
+
+/** The writer of one agent of a run; see the file comment. */
+export class OutputStream {
+  readonly ids: OutputIds;
+  readonly #clock: Clock;
+  readonly #sink: (message: OutputMessage) => void;
+  readonly #threadId: string | undefined;
+  readonly #open = new Set<OpenMessage>();
+
+  constructor(clock: Clock, sink: (message: OutputMessage) => void, { ids, threadId }: OutputScope = {}) {
     this.#clock = clock;
-    this.#write = write;
+    this.#sink = sink;
+    this.ids = ids ?? new OutputIds();
+    this.#threadId = threadId;
+  }
+
+  /** Writes a message as it is; its thread is the stream's unless it names another. */
+  write(message: OutputMessage): void {
+    const { thread_id = this.#threadId } = message;
+    this.#sink(thread_id === undefined ? message : { ...message, thread_id });
   }
 
   /** Writes a lifecycle event; `data` gets the timestamp. */
   event(event: string, message: string, data: JsonObject): void {
-    this.#write({ type: "event", props: { event, message, data: { ...data, timestamp: this.#clock.now() } } });
+    const thread = this.#threadId === undefined ? {} : { thread_id: this.#threadId };
+    this.write({
+      type: "event",
+      props: { event, message, data: { ...thread, ...data, timestamp: this.#clock.now() } },
+    });
   }
 
   /** Writes a whole message; with the id of an earlier one it stands in its place. Returns the id. */
-  send(type: string, props: JsonObject, id: string = this.#nextId()): string {
-    this.#write({ type, props, message_id: id });
+  send(type: string, props: JsonObject, id: string = this.ids.message()): string {
+    this.write({ type, props, message_id: id });
     return id;
   }
 
   /** Changes fields of a message that was sent whole. */
   merge(type: string, props: JsonObject, id: string): void {
-    this.#chunks += 1;
-    const chunk_id = `C${this.#chunks}`;
-    this.#write({ type, delta: true, props, delta_action: "merge", message_id: id, chunk_id });
+    const chunk_id = this.ids.chunk();
+    this.write({ type, delta: true, props, delta_action: "merge", message_id: id, chunk_id });
   }
 
   /** Begins a streamed message. */
   begin(type: OpenMessage["type"], toolCall?: ToolCallHead): OpenMessage {
-    const message = new OpenMessage({ type, id: this.#nextId(), toolCall, startedMs: this.#clock.monotonic() });
+    const message = new OpenMessage({ type, id: this.ids.message(), toolCall, startedMs: this.#clock.monotonic() });
     this.#open.add(message);
     this.event("message_start", "Message started", {
       message_id: message.id,
@@ -68,13 +110,12 @@ export class OutputStream {
     if (!this.#open.has(message)) throw new MeshError("internal", `message ${message.id} has ended`);
     const isFirst = message.chunks === 0;
     message.add(piece);
-    this.#chunks += 1;
-    this.#write({
+    this.write({
       type: message.type,
       delta: true,
       ...deltaOf(message, piece, isFirst),
       message_id: message.id,
-      chunk_id: `C${this.#chunks}`,
+      chunk_id: this.ids.chunk(),
     });
   }
 
@@ -96,11 +137,6 @@ export class OutputStream {
   /** Ends all that is still open. */
   endAll(status: MessageStatus): void {
     for (const message of this.#open) this.end(message, status);
-  }
-
-  #nextId(): string {
-    this.#messages += 1;
-    return `M${this.#messages}`;
   }
 }
 

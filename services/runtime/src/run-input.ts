@@ -4,6 +4,13 @@ import type { AgentTool, Log } from "@mesh/agent";
 import type { App, EnvLookup, WorkspaceConnector } from "@mesh/assistants";
 import type { Clock, JsonObject } from "@mesh/kernel";
 import type { PriceBook, ProviderRegistry } from "@mesh/llm";
+import type { McpClients } from "@mesh/mcp";
+
+import type { ChatMessage } from "./chat-message.ts";
+import type { FilePort } from "./file-port.ts";
+import type { OpCaller } from "./op/op-table.ts";
+import type { ScriptPort } from "./script-port.ts";
+import type { StatePort } from "./state-port.ts";
 
 /** Who runs what, where; becomes `$CTX.*` and the head of the output stream. */
 export interface RunContext {
@@ -25,6 +32,8 @@ export interface RunInput {
   readonly app: App;
   readonly assistantId: string;
   readonly input: string;
+  /** The conversation, `input` included; `input` alone when absent. */
+  readonly messages?: readonly ChatMessage[];
   /** Call options: connector, model, temperature, tools, ...; they win over the assistant's. */
   readonly options: JsonObject;
   /** Data of the caller for `$CTX.*`; never authority. */
@@ -48,4 +57,12 @@ export interface RunPorts {
   /** The built-in tools of this place, made when a run uses some. */
   readonly tools?: () => Promise<readonly AgentTool[]>;
   readonly log?: Log;
+  /** Executes hooks and other scripts; without it an assistant that has hooks cannot run. */
+  readonly scripts?: ScriptPort;
+  /** The MCP servers of the workspace. */
+  readonly mcp?: McpClients<OpCaller>;
+  /** Memory, models and chats of the workspace. */
+  readonly state?: StatePort;
+  /** The workspace's folder on this device. */
+  readonly files?: FilePort;
 }

@@ -1,61 +1,54 @@
 /**
  * Writes a file so that nobody ever sees half of it.
  *
- * The folder is opened once and everything happens inside what was opened, where the system allows it (Linux): a folder
- * that is swapped for a link in between changes nothing.
+ * The folder is held open and everything happens inside what is held, where the system allows it (Linux): a folder that
+ * is swapped for a link in between changes nothing.
  */
 
 import { randomUUID } from "node:crypto";
-import { constants } from "node:fs";
-import { chmod, type FileHandle, mkdir, open, realpath, rename, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, lstat, mkdir, realpath, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 
+import { type HeldFolder, holdFolder } from "./held-folder.ts";
+
 /**
- * Replaces or creates a file in one step; keeps the mode of the one it replaces. `check` judges the real path that will
- * be written to, before anything is and again as the last word.
+ * Replaces or creates a file in one step, with the folders it needs; keeps the mode of the one it replaces. With `check`
+ * the path must be a real one: no link on the way is followed, and `check` judges where the file will really be, before
+ * anything is written and again as the last word. Without it, the folder is the caller's own, wherever links lead.
  */
 export async function writeAtomically(
   path: string,
   data: string | Buffer,
-  check: (opened: string) => Promise<void> = () => Promise.resolve(),
+  check?: (opened: string) => Promise<void>,
 ): Promise<void> {
-  const folder = dirname(path);
-  await mkdir(folder, { recursive: true });
-  const handle = await open(folder, constants.O_RDONLY | constants.O_DIRECTORY).catch(() => undefined);
+  const folder = await holdFolder(check === undefined ? await ownFolder(dirname(path)) : dirname(path));
   try {
-    const held = await heldFolder(handle);
-    await replace({ folder: held?.path ?? folder, name: basename(path), data }, () =>
-      check(held === undefined ? path : join(held.realPath, basename(path))),
-    );
+    await replace({ folder, name: basename(path), data }, check);
   } finally {
-    await handle?.close();
+    await folder.close();
   }
 }
 
-/** A path through the open folder itself, whatever its name has come to mean. */
-async function heldFolder(
-  handle: FileHandle | undefined,
-): Promise<{ readonly path: string; readonly realPath: string } | undefined> {
-  if (handle === undefined) return undefined;
-  const path = `/proc/self/fd/${handle.fd}`;
-  const realPath = await realpath(path).catch(() => undefined);
-  return realPath === undefined ? undefined : { path, realPath };
+async function ownFolder(folder: string): Promise<string> {
+  await mkdir(folder, { recursive: true });
+  return realpath(folder);
 }
 
 async function replace(
-  file: { readonly folder: string; readonly name: string; readonly data: string | Buffer },
-  check: () => Promise<void>,
+  file: { readonly folder: HeldFolder; readonly name: string; readonly data: string | Buffer },
+  check: ((opened: string) => Promise<void>) | undefined,
 ): Promise<void> {
   const { folder, name, data } = file;
-  const path = join(folder, name);
-  await check();
-  const before = await stat(path).catch(() => undefined);
+  const path = join(folder.path, name);
+  const judge = async (): Promise<void> => check?.(join(await folder.realPath(), name));
+  await judge();
+  const before = await lstat(path).catch(() => undefined);
   if (before?.isDirectory() === true) throw Object.assign(new Error("is a folder"), { code: "EISDIR" });
-  const draft = join(folder, `.${name.slice(0, 100)}.${randomUUID()}.tmp`);
+  const draft = join(folder.path, `.${name.slice(0, 100)}.${randomUUID()}.tmp`);
   try {
     await writeFile(draft, data, { flag: "wx" });
-    if (before !== undefined) await chmod(draft, before.mode & 0o7777);
-    await check();
+    if (before?.isFile() === true) await chmod(draft, before.mode & 0o7777);
+    await judge();
     await rename(draft, path);
   } catch (error) {
     await rm(draft, { force: true });

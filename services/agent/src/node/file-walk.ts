@@ -1,15 +1,17 @@
 /** Walks a folder in a fixed order, bounded in depth, count and time; what cannot be read becomes a warning. */
 
 import type { Dirent } from "node:fs";
-import { readdir } from "node:fs/promises";
 import { join, relative } from "node:path";
 
 import type { Clock } from "@mesh/kernel";
 
 import { invalidArguments } from "../tool.ts";
+import type { PathSandbox } from "./sandbox.ts";
 
 /** How far to walk. */
 export interface WalkOptions {
+  readonly sandbox: PathSandbox;
+  /** A real path. */
   readonly root: string;
   readonly maxDepth: number;
   readonly deadlineMs: number;
@@ -46,7 +48,7 @@ export async function* walkFiles(options: WalkOptions): AsyncGenerator<string, v
 
 async function entriesOf(path: string, options: WalkOptions): Promise<readonly Dirent[]> {
   try {
-    const entries = await readdir(path, { withFileTypes: true });
+    const entries = await options.sandbox.readFolder(path);
     return entries.toSorted((a, b) => (a.name < b.name ? -1 : 1));
   } catch (error) {
     if (path === options.root) throw error;

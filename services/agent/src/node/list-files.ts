@@ -45,8 +45,9 @@ async function list(options: ListFilesOptions, args: JsonObject, signal: AbortSi
   const files: string[] = [];
   let total = 0;
   try {
-    const root = await options.sandbox.resolve(shown);
-    for await (const file of walkFiles({ root, maxDepth, deadlineMs: timeoutMs, clock, signal, warnings })) {
+    const { sandbox } = options;
+    const root = await sandbox.resolve(shown);
+    for await (const file of walkFiles({ sandbox, root, maxDepth, deadlineMs: timeoutMs, clock, signal, warnings })) {
       if (!matches(file)) continue;
       total += 1;
       if (files.length < maxFiles) files.push(file);

@@ -1,11 +1,10 @@
 /** Searches without ripgrep: slower, the same answers for ordinary patterns. */
 
-import { createReadStream } from "node:fs";
-import { stat } from "node:fs/promises";
+import { constants } from "node:fs";
 import { join } from "node:path";
-import { createInterface } from "node:readline";
 
 import { toolCancelled, toolFailed } from "../tool.ts";
+import { boundedLines } from "./bounded-line.ts";
 import { globMatcher, walkFiles } from "./file-walk.ts";
 import type { SearchQuery, SearchResult } from "./ripgrep.ts";
 
@@ -20,7 +19,7 @@ export async function searchPlainly(query: SearchQuery): Promise<SearchResult> {
   const warnings: string[] = [];
   const lines: string[] = [];
   for await (const file of filesOf(query, warnings)) {
-    for await (const line of matchesIn(file, expression)) {
+    for await (const line of matchesIn(query, file, expression)) {
       if (query.signal.aborted) throw toolCancelled();
       if (lines.length >= query.maxResults) return { lines, isTruncated: true, warnings: warnings.join("\n") };
       lines.push(line);
@@ -41,30 +40,33 @@ function compile(query: SearchQuery): RegExp {
   }
 }
 
+/** Files to look into, as paths relative to the query's folder. */
 async function* filesOf(query: SearchQuery, warnings: string[]): AsyncGenerator<string, void> {
-  const stats = await stat(query.path);
-  if (!stats.isDirectory()) {
-    yield query.path;
+  if (query.file !== undefined) {
+    yield query.file;
     return;
   }
   const matches = query.include === undefined ? () => true : globMatcher(query.include);
-  const { path: root, timeoutMs: deadlineMs, clock, signal } = query;
-  for await (const file of walkFiles({ root, maxDepth: MAX_DEPTH, deadlineMs, clock, signal, warnings })) {
-    if (matches(file)) yield join(root, file);
+  const { sandbox, folder: root, timeoutMs: deadlineMs, clock, signal } = query;
+  for await (const file of walkFiles({ sandbox, root, maxDepth: MAX_DEPTH, deadlineMs, clock, signal, warnings })) {
+    if (matches(file)) yield file;
   }
 }
 
-async function* matchesIn(file: string, expression: RegExp): AsyncGenerator<string, void> {
-  const size = (await stat(file).catch(() => undefined))?.size ?? 0;
-  if (size > MAX_FILE_BYTES) return;
-  const input = createReadStream(file);
-  // A file that vanished or may not be read has no matches.
-  input.on("error", () => input.destroy());
-  let number = 0;
-  for await (const line of createInterface({ input, crlfDelay: Infinity })) {
-    number += 1;
-    if (line.includes("\0")) return;
-    const text = line.slice(0, MAX_LINE_CHARS);
-    if (expression.test(text)) yield `${file}:${number}:${text}`;
+async function* matchesIn(query: SearchQuery, file: string, expression: RegExp): AsyncGenerator<string, void> {
+  // A file that vanished, may not be read or leads outside has no matches.
+  const handle = await query.sandbox.open(join(query.folder, file), constants.O_RDONLY).catch(() => undefined);
+  if (handle === undefined) return;
+  try {
+    const stats = await handle.stat();
+    if (!stats.isFile() || stats.size > MAX_FILE_BYTES) return;
+    let number = 0;
+    for await (const line of boundedLines(handle, MAX_LINE_CHARS)) {
+      number += 1;
+      if (line.includes("\0")) return;
+      if (expression.test(line)) yield `${file}:${number}:${line}`;
+    }
+  } finally {
+    await handle.close();
   }
 }

@@ -3,11 +3,12 @@
 import { constants } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { extname } from "node:path";
-import { TextDecoder } from "node:util";
+import type { TextDecoder } from "node:util";
 
 import type { JsonObject } from "@mesh/kernel";
 
 import { type AgentTool, invalidArguments, textOutput, toolFailed, type ToolOutput } from "../tool.ts";
+import { decoderFor } from "./bounded-line.ts";
 import { fileError, type FileToolOptions, pathOf } from "./file-tool.ts";
 
 /** How much one call reads. */
@@ -91,7 +92,7 @@ interface Page {
 }
 
 async function readPage(handle: FileHandle, page: Page): Promise<ToolOutput> {
-  const decoder = await decoderFor(handle, page.shown);
+  const decoder = await decoderOf(handle, page.shown);
   const first = typeof page.args["offset"] === "number" ? page.args["offset"] : 1;
   const limit = typeof page.args["limit"] === "number" ? page.args["limit"] : page.pageLines;
   const reader = new PageReader(first, limit);
@@ -116,14 +117,12 @@ async function readPage(handle: FileHandle, page: Page): Promise<ToolOutput> {
   return textOutput([header, ...numbered].join("\n"), { first, last, complete: isWhole });
 }
 
-async function decoderFor(handle: FileHandle, shown: string): Promise<TextDecoder> {
+async function decoderOf(handle: FileHandle, shown: string): Promise<TextDecoder> {
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(PROBE_BYTES), 0, PROBE_BYTES, 0);
   const probe = buffer.subarray(0, bytesRead);
-  if (probe[0] === 0xff && probe[1] === 0xfe) return new TextDecoder("utf-16le");
-  if (probe[0] === 0xfe && probe[1] === 0xff) return new TextDecoder("utf-16be");
-  if (probe.includes(0)) throw toolFailed(`${shown} is not a text file`);
-  // Skips a byte order mark by itself.
-  return new TextDecoder();
+  const decoder = decoderFor(probe);
+  if (decoder.encoding === "utf-8" && probe.includes(0)) throw toolFailed(`${shown} is not a text file`);
+  return decoder;
 }
 
 /** Takes text in pieces and keeps the lines of one page. */

@@ -8,11 +8,14 @@
  * X4  A refusal does not tell which folders are allowed.
  */
 
-import { constants } from "node:fs";
-import { type FileHandle, lstat, open, readlink, realpath } from "node:fs/promises";
+import { constants, type Dirent } from "node:fs";
+import { type FileHandle, lstat, open, readdir, readlink, realpath } from "node:fs/promises";
+import { platform } from "node:os";
 import { dirname, join, parse, resolve, sep } from "node:path";
 
 import { MeshError } from "@mesh/kernel";
+
+import { descriptorPath } from "./held-folder.ts";
 
 const MAX_LINKS = 40;
 const MAX_PATH_CHARS = 4096;
@@ -53,13 +56,34 @@ export class PathSandbox {
   async open(path: string, flags: number): Promise<FileHandle> {
     const handle = await open(path, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK);
     try {
-      const opened = await realpath(`/proc/self/fd/${handle.fd}`).catch(() => undefined);
-      if (opened !== undefined && !(await this.#contains(opened))) throw outside(path);
+      const opened = await descriptorPath(handle);
+      if (opened !== undefined && !(await this.#contains(await realpath(opened)))) throw outside(path);
       return handle;
     } catch (error) {
       await handle.close();
       throw error;
     }
+  }
+
+  /** Works on a folder by its real path: on Linux on the very one that was judged, else on its name, judged before and after. */
+  async withFolder<T>(path: string, work: (path: string) => Promise<T>): Promise<T> {
+    const handle =
+      platform() === "linux" ? await this.open(path, constants.O_RDONLY | constants.O_DIRECTORY) : undefined;
+    try {
+      const held = handle === undefined ? undefined : await descriptorPath(handle);
+      if (held !== undefined) return await work(held);
+      await this.assertStill(path);
+      const result = await work(path);
+      await this.assertStill(path);
+      return result;
+    } finally {
+      await handle?.close();
+    }
+  }
+
+  /** The entries of a folder by its real path; see {@link withFolder}. */
+  readFolder(path: string): Promise<readonly Dirent[]> {
+    return this.withFolder(path, (held) => readdir(held, { withFileTypes: true }));
   }
 
   async #contains(target: string): Promise<boolean> {

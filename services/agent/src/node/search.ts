@@ -1,14 +1,14 @@
 /** The `search` tool: lines that match a regular expression, through the bundled ripgrep or without it. */
 
 import { stat } from "node:fs/promises";
-import { dirname, sep } from "node:path";
+import { basename, dirname } from "node:path";
 
 import type { Clock, JsonObject } from "@mesh/kernel";
 
 import { type AgentTool, invalidArguments, textArgument, textOutput, type ToolOutput } from "../tool.ts";
 import { fileError, type FileToolOptions, pathOf } from "./file-tool.ts";
 import { searchPlainly } from "./plain-search.ts";
-import { ripgrepPath, type SearchQuery, searchWithRipgrep } from "./ripgrep.ts";
+import { ripgrepPath, type SearchQuery, type SearchResult, searchWithRipgrep } from "./ripgrep.ts";
 
 /** How far one search goes. */
 export interface SearchOptions extends FileToolOptions {
@@ -52,10 +52,12 @@ async function search(options: SearchOptions, args: JsonObject, signal: AbortSig
   const { include } = args;
   try {
     const path = await options.sandbox.resolve(shown);
-    const base = (await stat(path)).isDirectory() ? path : dirname(path);
+    const isFolder = (await stat(path)).isDirectory();
     const query: SearchQuery = {
+      sandbox: options.sandbox,
       pattern,
-      path,
+      folder: isFolder ? path : dirname(path),
+      ...(isFolder ? {} : { file: basename(path) }),
       ...(typeof include === "string" && include !== "" ? { include } : {}),
       isCaseSensitive: args["case_sensitive"] === true,
       maxResults: options.maxResults ?? DEFAULT_RESULTS,
@@ -65,21 +67,20 @@ async function search(options: SearchOptions, args: JsonObject, signal: AbortSig
     };
     const binary = options.useRipgrep === false ? undefined : await ripgrepPath();
     const result = await (binary === undefined ? searchPlainly(query) : searchWithRipgrep(binary, query));
-    const lines = result.lines.map((line) => shorten(line, base));
-    const body = lines.length === 0 ? ["no matches"] : lines;
-    const more = result.isTruncated ? [`(the first ${lines.length} matches; narrow the search to see others)`] : [];
-    const warned = result.warnings === "" ? [] : ["Warnings:", result.warnings];
-    return textOutput([...body, ...more, ...warned].join("\n"), {
-      matches: lines.length,
-      truncated: result.isTruncated,
-      warnings: result.warnings === "" ? null : result.warnings,
-    });
+    return report(result);
   } catch (error) {
     throw fileError(error, shown);
   }
 }
 
-function shorten(line: string, base: string): string {
-  // By text: what follows the path is not a path.
-  return line.startsWith(`${base}${sep}`) ? line.slice(base.length + sep.length) : line;
+function report(result: SearchResult): ToolOutput {
+  const { lines } = result;
+  const body = lines.length === 0 ? ["no matches"] : lines;
+  const more = result.isTruncated ? [`(the first ${lines.length} matches; narrow the search to see others)`] : [];
+  const warned = result.warnings === "" ? [] : ["Warnings:", result.warnings];
+  return textOutput([...body, ...more, ...warned].join("\n"), {
+    matches: lines.length,
+    truncated: result.isTruncated,
+    warnings: result.warnings === "" ? null : result.warnings,
+  });
 }

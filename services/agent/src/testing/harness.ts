@@ -1,8 +1,9 @@
 import { type Clock, systemClock } from "@mesh/kernel";
+import { wireFaults } from "@mesh/llm/testing";
 
 import type { AgentEvent } from "../event.ts";
 import type { LoopConfig } from "../loop-config.ts";
-import { type AgentMessage, userMessage } from "../message.ts";
+import { type AgentMessage, modelMessages, userMessage } from "../message.ts";
 import { type RunResult, resumeRun, startRun } from "../run.ts";
 import { type CallAnswer, type RunState, waitingCalls } from "../run-state.ts";
 import { type AgentTool, textOutput, type ToolOutput } from "../tool.ts";
@@ -31,11 +32,19 @@ const tracked: {
 /** Faults of every history since the last call; a test file runs this after each of its tests. */
 export function transcriptFaults(): string[] {
   const faults = tracked.flatMap(({ history, pending, provider }) => [
-    ...checkTranscript(history, pending).map((fault) => `${fault.rule} at ${fault.index}: ${fault.text}`),
+    ...historyFaults(history, pending),
     ...provider.faults.map((fault) => `in a request: ${fault}`),
   ]);
   tracked.length = 0;
   return faults;
+}
+
+/** Faults of one history: its own form, and what every protocol makes of it for the next request. */
+export function historyFaults(history: readonly AgentMessage[], pending: ReadonlySet<string> = new Set()): string[] {
+  return [
+    ...checkTranscript(history, pending).map((fault) => `${fault.rule} at ${fault.index}: ${fault.text}`),
+    ...wireFaults(modelMessages(history)),
+  ];
 }
 
 /** A bench for scripted runs. */

@@ -1,17 +1,18 @@
 /** `yao app`: checks app directories, pushes and manages them. */
 
-import { stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 
+import type { AppChecker } from "@mesh/assistants";
 import { isObject, MeshError } from "@mesh/kernel";
 import type { GetAppResponse, ListAppsResponse, Problem, PushAppResponse } from "@mesh/proto";
 import type { Command } from "commander";
 
-import { type Cli, type CommonFlags, print, targetOf, type WorkspaceFlags } from "../cli.ts";
+import { type Cli, print, targetOf, type WorkspaceFlags } from "../cli.ts";
 import { apiPath, Client } from "../client/client.ts";
 import { type Builder, group, leaf, WORKSPACE_FLAG } from "../command.ts";
 import { fields, table } from "../terminal/table.ts";
-import { oneLine, plain } from "../terminal/terminal.ts";
+import { plain } from "../terminal/terminal.ts";
+import { checkCommand, checkDirectory, countText, isError, showProblems } from "./app-check.ts";
 
 interface PushFlags extends WorkspaceFlags {
   readonly name?: string;
@@ -19,32 +20,37 @@ interface PushFlags extends WorkspaceFlags {
 
 const PUSH_MS = 120_000;
 
-/** The group. */
-export function appCommand(builder: Builder): Command {
+/** The group; `checkers` look at what the app package only locates, such as scripts and models. */
+export function appCommand(builder: Builder, checkers: readonly AppChecker[] = []): Command {
   return group("app", "Push and manage apps of assistants.", [
-    pushCommand(builder),
-    checkCommand(builder),
+    pushCommand(builder, checkers),
+    checkCommand(builder, checkers),
     listCommand(builder),
     showCommand(builder),
     removeCommand(builder),
   ]);
 }
 
-function pushCommand(builder: Builder): Command {
+function pushCommand(builder: Builder, checkers: readonly AppChecker[]): Command {
   return leaf<PushFlags>(builder, {
     name: "push <dir>",
     text: "Check an app directory and make it the newest version of an app.",
     examples: ["yao app push ./my-app", "yao app push . --name writer --workspace team"],
     flags: [{ flags: "--name <name>", text: "name of the app (default: the directory's)" }, WORKSPACE_FLAG],
-    action: push,
+    action: (cli, args, flags) => push(cli, args, flags, checkers),
   });
 }
 
-async function push(cli: Cli, args: readonly string[], flags: PushFlags): Promise<undefined> {
+async function push(
+  cli: Cli,
+  args: readonly string[],
+  flags: PushFlags,
+  checkers: readonly AppChecker[],
+): Promise<undefined> {
   const { bundleApp } = await import("@mesh/assistants");
   const directory = resolve(args[0] ?? ".");
-  const { files, problems } = await check(directory);
-  if (problems.some(isError)) throw refused(cli, problems, " and was not pushed");
+  const { files, problems } = await checkDirectory(directory, checkers);
+  if (problems.some(isError)) throw refused(cli, problems);
   const target = targetOf(cli, flags);
   const name = flags.name ?? appName(directory);
   const { bytes } = bundleApp(files);
@@ -55,7 +61,7 @@ async function push(cli: Cli, args: readonly string[], flags: PushFlags): Promis
     apiPath`/v1/workspaces/${target.workspace}/apps/${name}/versions`,
     bytes,
   );
-  showProblems(cli, answer.warnings);
+  showProblems(cli, answer.warnings.filter(isNoNote));
   const { app } = answer;
   print(cli, flags, answer, () =>
     answer.changed
@@ -73,39 +79,6 @@ async function pushBundle(cli: Cli, client: Client, path: string, bytes: Uint8Ar
     if (Array.isArray(found)) showProblems(cli, found.filter(isProblem));
     throw error;
   }
-}
-
-function checkCommand(builder: Builder): Command {
-  return leaf<CommonFlags>(builder, {
-    name: "check <dir>",
-    text: "Check an app directory without pushing it: every problem with file and line.",
-    examples: ["yao app check ./my-app"],
-    action: async (cli, args, flags) => {
-      const { problems, assistants } = await check(resolve(args[0] ?? "."));
-      const isBroken = problems.some(isError);
-      if (flags.json === true) print(cli, flags, { ok: !isBroken, assistants, problems }, () => "");
-      else if (isBroken) throw refused(cli, problems);
-      else {
-        showProblems(cli, problems);
-        cli.terminal.out(`ok: ${countText(assistants)}\n`);
-      }
-      return isBroken ? 1 : 0;
-    },
-  });
-}
-
-async function check(directory: string) {
-  const found = await stat(directory).catch(() => undefined);
-  if (found?.isDirectory() !== true) {
-    throw new MeshError(
-      "not_found",
-      `${directory} is ${found === undefined ? "not there" : "not a directory"} — give the directory of an app, which holds assistants/NAME/package.yao`,
-    );
-  }
-  const { loadApp, readAppDirectory } = await import("@mesh/assistants");
-  const files = await readAppDirectory(directory);
-  const { app, problems } = loadApp(files);
-  return { files, problems, assistants: app.assistants.size };
 }
 
 function listCommand(builder: Builder): Command {
@@ -198,28 +171,18 @@ function removeCommand(builder: Builder): Command {
   });
 }
 
-function showProblems(cli: Cli, problems: readonly Problem[]): void {
-  for (const { file, line, message, severity } of problems) {
-    const where = line > 0 ? `${file}:${line}` : file;
-    cli.terminal.err(`${oneLine(`${where}: ${severity === "error" ? "" : `${severity}: `}${message}`)}\n`);
-  }
-}
-
-function refused(cli: Cli, problems: readonly Problem[], result = ""): MeshError {
-  showProblems(cli, problems);
+function refused(cli: Cli, problems: readonly Problem[]): MeshError {
+  showProblems(cli, problems.filter(isNoNote));
   const errors = problems.filter(isError).length;
   return new MeshError(
     "invalid_argument",
-    `the app has ${errors} ${errors === 1 ? "error" : "errors"}${result} — mend the files above and try again`,
+    `the app has ${errors} ${errors === 1 ? "error" : "errors"} and was not pushed — mend the files above and try again`,
   );
 }
 
-function countText(assistants: number): string {
-  return assistants === 1 ? "1 assistant" : `${assistants} assistants`;
-}
-
-function isError(problem: Problem): boolean {
-  return problem.severity === "error";
+// What is merely unused is for those who check, not for each push.
+function isNoNote(problem: Problem): boolean {
+  return problem.severity !== "note";
 }
 
 function isProblem(value: unknown): value is Problem {

@@ -157,6 +157,25 @@ export interface SecretsAnswer_EnvEntry {
   readonly value: string;
 }
 
+/**
+ * WorkspaceStateRequest is the request of mesh.v1.up.<node>.rpc.workspace: what a run asks about the state of its workspace.
+ * Answered only to the holder of the run's lease.
+ */
+export interface WorkspaceStateRequest {
+  readonly run_id: string;
+  readonly epoch: number;
+  /** memory, store, models, chat, search or attachment. */
+  readonly service: string;
+  readonly method: string;
+  /** JSON array text. */
+  readonly args_json: string;
+}
+
+/** WorkspaceStateAnswer carries the result as JSON text; empty means that there is none. */
+export interface WorkspaceStateAnswer {
+  readonly result_json: string;
+}
+
 /** RpcFailure is the reply to any rpc that failed (NATS header "yao-error: 1"). */
 export interface RpcFailure {
   readonly code: string;
@@ -1779,6 +1798,164 @@ export const SecretsAnswer_EnvEntry: MessageFns<SecretsAnswer_EnvEntry> = {
     const message = createBaseSecretsAnswer_EnvEntry() as any;
     message.key = object.key ?? "";
     message.value = object.value ?? "";
+    return message;
+  },
+};
+
+function createBaseWorkspaceStateRequest(): WorkspaceStateRequest {
+  return { run_id: "", epoch: 0, service: "", method: "", args_json: "" };
+}
+
+export const WorkspaceStateRequest: MessageFns<WorkspaceStateRequest> = {
+  encode(message: WorkspaceStateRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.run_id !== "") {
+      writer.uint32(10).string(message.run_id);
+    }
+    if (message.epoch !== 0) {
+      writer.uint32(16).uint32(message.epoch);
+    }
+    if (message.service !== "") {
+      writer.uint32(26).string(message.service);
+    }
+    if (message.method !== "") {
+      writer.uint32(34).string(message.method);
+    }
+    if (message.args_json !== "") {
+      writer.uint32(42).string(message.args_json);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): WorkspaceStateRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseWorkspaceStateRequest() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.run_id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.epoch = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.service = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.method = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.args_json = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<WorkspaceStateRequest>): WorkspaceStateRequest {
+    return WorkspaceStateRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<WorkspaceStateRequest>): WorkspaceStateRequest {
+    const message = createBaseWorkspaceStateRequest() as any;
+    message.run_id = object.run_id ?? "";
+    message.epoch = object.epoch ?? 0;
+    message.service = object.service ?? "";
+    message.method = object.method ?? "";
+    message.args_json = object.args_json ?? "";
+    return message;
+  },
+};
+
+function createBaseWorkspaceStateAnswer(): WorkspaceStateAnswer {
+  return { result_json: "" };
+}
+
+export const WorkspaceStateAnswer: MessageFns<WorkspaceStateAnswer> = {
+  encode(message: WorkspaceStateAnswer, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.result_json !== "") {
+      writer.uint32(10).string(message.result_json);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): WorkspaceStateAnswer {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseWorkspaceStateAnswer() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.result_json = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<WorkspaceStateAnswer>): WorkspaceStateAnswer {
+    return WorkspaceStateAnswer.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<WorkspaceStateAnswer>): WorkspaceStateAnswer {
+    const message = createBaseWorkspaceStateAnswer() as any;
+    message.result_json = object.result_json ?? "";
     return message;
   },
 };

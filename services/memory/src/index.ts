@@ -1,0 +1,3 @@
+export { LocalMemory } from "./local-memory.ts";
+export { applyToEntry, type EntryMethod, isEntryMethod, isRead, type MemoryEntry, readKey } from "./memory-entry.ts";
+export { isWildcard, likePattern } from "./memory-pattern.ts";

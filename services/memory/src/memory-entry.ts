@@ -1,0 +1,224 @@
+/**
+ * What one memory entry becomes by one method. Pure: no clock, no store.
+ *
+ * E1  A method that changes an entry keeps its end of life; only `Set` gives a new one.
+ * E2  A value of the wrong kind is an error that says what the key holds; nothing is overwritten silently.
+ * E3  Values, lists and keys are bounded.
+ */
+
+import { canonicalJson, type Json, MeshError } from "@mesh/kernel";
+
+/** A value and when it ends. */
+export interface MemoryEntry {
+  readonly value: Json;
+  /** Milliseconds since the epoch; null: never. */
+  readonly expiresAt: number | null;
+}
+
+/** The result of a method and what becomes of the entry: another one, none, or (absent) no change. */
+export interface EntryOutcome {
+  readonly result: Json | undefined;
+  readonly change?: { readonly entry: MemoryEntry | undefined };
+}
+
+type Operation = (entry: MemoryEntry | undefined, args: readonly Json[], key: string, now: number) => EntryOutcome;
+
+const MAX_KEY_CHARS = 512;
+const MAX_VALUE_CHARS = 1024 * 1024;
+const MAX_ITEMS = 100_000;
+const MAX_TTL_SECONDS = 10 * 365 * 24 * 3600;
+
+/** Methods that concern one key. */
+export type EntryMethod = (typeof ENTRY_METHODS)[number];
+
+const ENTRY_METHODS = [
+  "Get",
+  "Has",
+  "Set",
+  "Del",
+  "Delete",
+  "GetDel",
+  "Incr",
+  "Decr",
+  "Push",
+  "AddToSet",
+  "Pop",
+  "Pull",
+  "PullAll",
+  "ArrayLen",
+  "ArrayGet",
+  "ArraySet",
+  "ArraySlice",
+  "ArrayPage",
+  "ArrayAll",
+] as const;
+
+const GONE: EntryOutcome = { result: undefined, change: { entry: undefined } };
+
+const OPERATIONS: Readonly<Record<EntryMethod, Operation>> = {
+  Get: (entry) => ({ result: entry?.value ?? null }),
+  Has: (entry) => ({ result: entry !== undefined }),
+  Set: (_entry, [value = null, ttl], key, now) => {
+    return { result: undefined, change: { entry: { value: checked(value, key), expiresAt: endOf(ttl, now) } } };
+  },
+  Del: () => GONE,
+  Delete: () => GONE,
+  GetDel: (entry) => ({ result: entry?.value ?? null, change: { entry: undefined } }),
+  Incr: (entry, [delta], key) => counted(entry, deltaOf(delta), key),
+  Decr: (entry, [delta], key) => counted(entry, -deltaOf(delta), key),
+  Push: (entry, args, key) => {
+    const list = [...listOf(entry, key), ...itemsOf(args)];
+    return kept(entry, list, key, list.length);
+  },
+  AddToSet: (entry, args, key) => {
+    const list = [...listOf(entry, key)];
+    const known = new Set(list.map(canonicalJson));
+    for (const item of itemsOf(args)) {
+      const text = canonicalJson(item);
+      if (!known.has(text)) list.push(item);
+      known.add(text);
+    }
+    return kept(entry, list, key, list.length);
+  },
+  // The documented form takes the last; the position -1 of older programs takes the first.
+  Pop: (entry, [position], key) => {
+    const list = listOf(entry, key);
+    if (list.length === 0) return { result: null };
+    const rest = position === -1 ? list.slice(1) : list.slice(0, -1);
+    return kept(entry, rest, key, (position === -1 ? list[0] : list.at(-1)) ?? null);
+  },
+  Pull: (entry, [count = 1], key) => {
+    const list = listOf(entry, key);
+    const taken = list.slice(list.length - Math.min(list.length, whole(count, "count")));
+    return taken.length === 0 ? { result: [] } : kept(entry, list.slice(0, list.length - taken.length), key, taken);
+  },
+  PullAll: (entry, _args, key) => {
+    const list = listOf(entry, key);
+    return entry === undefined ? { result: [] } : kept(entry, [], key, list);
+  },
+  ArrayLen: (entry, _args, key) => ({ result: listOf(entry, key).length }),
+  ArrayGet: (entry, [index = 0], key) => ({ result: listOf(entry, key).at(whole(index, "index")) ?? null }),
+  ArraySet: (entry, [index = 0, value = null], key) => {
+    const list = listOf(entry, key);
+    const at = whole(index, "index");
+    if (at < list.length) return kept(entry, list.with(at, value), key, undefined);
+    throw invalid(`"${key}" has ${list.length} elements; there is none at ${at}`);
+  },
+  ArraySlice: (entry, [start = 0, end], key) => {
+    const list = listOf(entry, key);
+    return {
+      result: list.slice(signed(start, "start"), end === undefined || end === null ? undefined : signed(end, "end")),
+    };
+  },
+  ArrayPage: (entry, [page = 1, size = 10], key) => {
+    const [from, length] = [(Math.max(1, whole(page, "page")) - 1) * whole(size, "size"), whole(size, "size")];
+    return { result: listOf(entry, key).slice(from, from + length) };
+  },
+  ArrayAll: (entry, _args, key) => ({ result: listOf(entry, key) }),
+};
+
+/** Whether a method concerns one key. */
+export function isEntryMethod(method: string): method is EntryMethod {
+  return Object.hasOwn(OPERATIONS, method);
+}
+
+/** Whether a method leaves every entry as it is. */
+export function isRead(method: EntryMethod): boolean {
+  return READS.has(method);
+}
+
+const READS: ReadonlySet<EntryMethod> = new Set<EntryMethod>([
+  "Get",
+  "Has",
+  "ArrayLen",
+  "ArrayGet",
+  "ArraySlice",
+  "ArrayPage",
+  "ArrayAll",
+]);
+
+/** Applies a method to the entry of a key; an entry that has ended counts as none. */
+export function applyToEntry(
+  method: EntryMethod,
+  key: string,
+  args: readonly Json[],
+  at: { readonly entry: MemoryEntry | undefined; readonly now: number },
+): EntryOutcome {
+  const { entry, now } = at;
+  const isLive = entry !== undefined && (entry.expiresAt === null || entry.expiresAt > now);
+  return OPERATIONS[method](isLive ? entry : undefined, args, key, now);
+}
+
+/** A key as given by a program. */
+export function readKey(value: Json | undefined): string {
+  if (typeof value === "number") return String(value);
+  if (typeof value === "string" && value !== "" && value.length <= MAX_KEY_CHARS && !value.includes("\0")) return value;
+  throw invalid(`a key must be a text of 1 to ${MAX_KEY_CHARS} characters`);
+}
+
+function counted(entry: MemoryEntry | undefined, delta: number, key: string): EntryOutcome {
+  const before = entry?.value ?? 0;
+  if (typeof before !== "number") throw invalid(`"${key}" holds ${kindOf(before)}; only a number can be counted`);
+  return kept(entry, before + delta, key, before + delta);
+}
+
+function kept(entry: MemoryEntry | undefined, value: Json, key: string, result: Json | undefined): EntryOutcome {
+  return { result, change: { entry: { value: checked(value, key), expiresAt: entry?.expiresAt ?? null } } };
+}
+
+function listOf(entry: MemoryEntry | undefined, key: string): readonly Json[] {
+  if (entry === undefined || entry.value === null) return [];
+  if (Array.isArray(entry.value)) return entry.value as readonly Json[];
+  throw invalid(`"${key}" holds ${kindOf(entry.value)}; this needs a list`);
+}
+
+// Both documented forms: one list of values, or the values one after the other.
+function itemsOf(args: readonly Json[]): readonly Json[] {
+  const [first, ...more] = args;
+  return more.length === 0 && Array.isArray(first) ? (first as readonly Json[]) : args;
+}
+
+function checked(value: Json, key: string): Json {
+  if (Array.isArray(value) && value.length > MAX_ITEMS) {
+    throw new MeshError(
+      "resource_exhausted",
+      `"${key}" would hold ${value.length} elements; ${MAX_ITEMS} are the most`,
+    );
+  }
+  if (JSON.stringify(value).length > MAX_VALUE_CHARS) {
+    throw new MeshError("resource_exhausted", `the value of "${key}" is larger than ${MAX_VALUE_CHARS / 1024} KiB`);
+  }
+  return value;
+}
+
+function endOf(ttl: Json | undefined, now: number): number | null {
+  if (ttl === undefined || ttl === null || ttl === 0) return null;
+  if (typeof ttl === "number" && ttl > 0 && ttl <= MAX_TTL_SECONDS) return now + ttl * 1000;
+  throw invalid(`a time to live is a number of seconds, at most ${MAX_TTL_SECONDS}`);
+}
+
+function deltaOf(value: Json | undefined): number {
+  if (value === undefined || value === null) return 1;
+  if (typeof value === "number") return value;
+  throw invalid("the step must be a number");
+}
+
+function whole(value: Json, name: string): number {
+  const number = signed(value, name);
+  if (number >= 0) return number;
+  throw invalid(`${name} must be 0 or more`);
+}
+
+function signed(value: Json, name: string): number {
+  if (typeof value === "number" && Number.isInteger(value)) return value;
+  throw invalid(`${name} must be a whole number`);
+}
+
+function kindOf(value: Json): string {
+  if (value === null) return "nothing";
+  return Array.isArray(value) ? "a list" : typeof value === "object" ? "an object" : `a ${typeof value}`;
+}
+
+function invalid(message: string): MeshError {
+  return new MeshError("invalid_argument", message);
+}

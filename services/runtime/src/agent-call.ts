@@ -1,0 +1,226 @@
+/**
+ * One agent at work: history, Create, delegation or model and tools, Next, delegation, response.
+ *
+ * G1  The order is always the same, whichever parts an assistant has; an assistant without prompts and without MCP servers
+ *     asks no model, and its hooks run all the same.
+ * G2  A model that failed is Next's business first: what Next returns then is the answer; nothing or no Next, and the failure
+ *     is the agent's.
+ * G3  `next` of the response is what Next returned as `data`, else all it returned; who delegates answers as the delegate does.
+ * G4  Precedence of options: the assistant's, then the caller's, then what Create returned.
+ */
+
+import { DEFAULT_LIMITS } from "@mesh/agent";
+import type { Assistant } from "@mesh/assistants";
+import { isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
+
+import type { AgentContext } from "./agent-context.ts";
+import { type ChatMessage, chatText, toLoop } from "./chat-message.ts";
+import { type CreateResult, type Delegate, readCreate, readNext } from "./hook-result.ts";
+import { callsModel, prepareModelCall } from "./model-call.ts";
+import { askModel, type Completion, type ModelAnswer, type Rounds, type ToolResponse } from "./model-run.ts";
+import { toolsOf } from "./mcp-tool.ts";
+import type { RunInput } from "./run-input.ts";
+import { callHook, hasHook } from "./script-call.ts";
+import { skips } from "./skip.ts";
+
+/** What an agent is asked. */
+export interface AgentRequest {
+  readonly assistantId: string;
+  readonly messages: readonly ChatMessage[];
+  /** Call options: connector, model, temperature, skip, search, … */
+  readonly options: JsonObject;
+}
+
+/** What an agent answers, in the shape of the documented Response. */
+export interface AgentResponse {
+  readonly request_id: string;
+  readonly context_id: string;
+  readonly trace_id: string;
+  readonly chat_id: string;
+  readonly assistant_id: string;
+  readonly create?: Json;
+  readonly next?: Json;
+  readonly completion?: Completion;
+  readonly tools?: readonly ToolResponse[];
+  /** Why the model was stopped or not asked, for people. */
+  readonly note?: string;
+}
+
+/** Runs one agent to its response; throws what it failed with. */
+export async function callAgent(request: AgentRequest, context: AgentContext): Promise<AgentResponse> {
+  context.signal.throwIfAborted();
+  const assistant = assistantOf(request.assistantId, context.shared.input);
+  const messages = await withHistory(request, context);
+  const call = { assistant, options: request.options, context };
+  const create = await runCreate(call, messages);
+  if (create?.delegate !== undefined) return delegated(create.delegate, context, messages);
+  const said = create?.messages ?? messages;
+  const answer = await answerOf({ ...call, create }, said);
+  if (answer?.error !== undefined && context.signal.aborted) throw answer.error;
+  const payload = {
+    messages: said as unknown as Json,
+    ...(answer?.completion === undefined ? {} : { completion: answer.completion as unknown as Json }),
+    ...(answer === undefined || answer.tools.length === 0 ? {} : { tools: answer.tools as unknown as Json }),
+    ...(answer?.error === undefined ? {} : { error: MeshError.from(answer.error).message }),
+  };
+  const next = readNext(await callHook("Next", [payload, request.options], call));
+  if (next?.delegate !== undefined) return delegated(next.delegate, context, said);
+  if (answer?.error !== undefined && next === undefined) throw answer.error;
+  return responseOf({ assistant, context, create, next: next?.next, answer });
+}
+
+interface AgentCall {
+  readonly assistant: Assistant;
+  readonly options: JsonObject;
+  readonly context: AgentContext;
+}
+
+async function withHistory(request: AgentRequest, context: AgentContext): Promise<readonly ChatMessage[]> {
+  const { chatId, shared, signal } = context;
+  const { state } = shared.ports;
+  if (chatId === undefined || state === undefined || skips(request.options, "history")) return request.messages;
+  const stored = await state.call("chat", "History", [], signal);
+  const history = Array.isArray(stored) ? (stored as unknown as readonly ChatMessage[]) : [];
+  return [...history.slice(0, history.length - overlap(history, request.messages)), ...request.messages];
+}
+
+/** How many messages at the end of the history the caller has sent again. */
+function overlap(history: readonly ChatMessage[], messages: readonly ChatMessage[]): number {
+  const same = (a: ChatMessage | undefined, b: ChatMessage | undefined): boolean =>
+    a !== undefined && b !== undefined && a.role === b.role && chatText(a) === chatText(b);
+  for (let length = Math.min(history.length, messages.length - 1); length > 0; length -= 1) {
+    const from = history.length - length;
+    if (messages.slice(0, length).every((message, index) => same(history[from + index], message))) return length;
+  }
+  return 0;
+}
+
+async function runCreate(call: AgentCall, messages: readonly ChatMessage[]): Promise<CreateResult | undefined> {
+  const { options, context } = call;
+  const create = readCreate(await callHook("Create", [messages as unknown as Json, options], call));
+  if (create === undefined) return undefined;
+  // What Create says about the request holds for all that follows in it.
+  context.locale = create.locale ?? context.locale;
+  context.theme = create.theme ?? context.theme;
+  context.route = create.route ?? context.route;
+  context.metadata = { ...context.metadata, ...create.metadata };
+  return create;
+}
+
+async function delegated(
+  { agentId, messages, options }: Delegate,
+  context: AgentContext,
+  said: readonly ChatMessage[],
+): Promise<AgentResponse> {
+  context.enterDelegate();
+  const { metadata } = options;
+  if (isObject(metadata)) context.metadata = { ...context.metadata, ...(metadata as JsonObject) };
+  // The delegate goes on with this conversation: its history is in the messages already.
+  const skip = { ...(isObject(options["skip"]) ? (options["skip"] as JsonObject) : {}), history: true };
+  return callAgent(
+    { assistantId: agentId, messages: messages.length === 0 ? said : messages, options: { ...options, skip } },
+    context,
+  );
+}
+
+async function answerOf(
+  call: AgentCall & { readonly create: CreateResult | undefined },
+  messages: readonly ChatMessage[],
+): Promise<ModelAnswer | undefined> {
+  const { assistant, create, context } = call;
+  const input = effectiveInput(call, messages);
+  const servers = create?.mcpServers ?? assistant.mcp.servers;
+  if (servers.length === 0 && !callsModel(assistant, presetIn(input))) return undefined;
+  const { clock } = context.shared.ports;
+  const model = prepareModelCall(input, assistant, context.shared.ports);
+  const { tools, samples } = await toolsOf({ names: model.tools, servers, assistant, context });
+  const loop = toLoop(messages, clock.now());
+  return askModel(
+    {
+      target: model.target,
+      systemPrompt: [model.systemPrompt, samples, loop.system].filter((text) => text !== "").join("\n\n"),
+      history: [...model.examples, ...loop.history],
+      prompts: loop.prompts,
+      tools,
+      rounds: await roundsOf(assistant, context),
+      label: assistant.id,
+    },
+    context,
+  );
+}
+
+/**
+ * An assistant with a Next hook reads the results of its tools itself, unless it asks for the loop; the model is asked again
+ * only to correct calls that failed. Without one, the results go back to the model until it has an answer.
+ */
+async function roundsOf(assistant: Assistant, context: AgentContext): Promise<Rounds> {
+  const { hasToolLoop, maxTurns = DEFAULT_LIMITS.maxTurns } = assistant.mcp;
+  const isLoop = hasToolLoop ?? !(await hasHook("Next", assistant, context));
+  return isLoop ? { kind: "loop", maxTurns } : { kind: "once" };
+}
+
+/** The run's input as this agent sees it. */
+function effectiveInput(
+  { options, create, context }: AgentCall & { readonly create: CreateResult | undefined },
+  messages: readonly ChatMessage[],
+): RunInput {
+  const { input } = context.shared;
+  const last = messages.findLast((message) => message.role === "user");
+  const disable = create?.disableGlobalPrompts ?? options["disable_global_prompts"];
+  return {
+    ...input,
+    input: last === undefined ? "" : chatText(last),
+    options: { ...options, ...create?.options },
+    metadata: {
+      ...context.metadata,
+      ...(typeof disable === "boolean" ? { __disable_global_prompts: disable } : {}),
+      ...(create?.promptPreset === undefined ? {} : { __prompt_preset: create.promptPreset }),
+    },
+    context: {
+      ...input.context,
+      locale: context.locale,
+      theme: context.theme,
+      route: context.route,
+      referer: context.referer,
+    },
+  };
+}
+
+function presetIn({ metadata }: RunInput): string | undefined {
+  const preset = metadata["__prompt_preset"];
+  return typeof preset === "string" && preset !== "" ? preset : undefined;
+}
+
+function responseOf(parts: {
+  readonly assistant: Assistant;
+  readonly context: AgentContext;
+  readonly create: CreateResult | undefined;
+  readonly next: Json | undefined;
+  readonly answer: ModelAnswer | undefined;
+}): AgentResponse {
+  const { assistant, context, create, next, answer } = parts;
+  const { runId } = context.shared.input.context;
+  const note = answer === undefined ? "the assistant has no prompts, so no model was called" : answer.note;
+  return {
+    request_id: runId,
+    context_id: runId,
+    trace_id: context.trace.id,
+    chat_id: context.chatId ?? "",
+    assistant_id: assistant.id,
+    ...(create === undefined ? {} : { create: create.raw }),
+    ...(next === undefined ? {} : { next }),
+    ...(answer?.completion === undefined ? {} : { completion: answer.completion }),
+    ...(answer === undefined || answer.tools.length === 0 ? {} : { tools: answer.tools }),
+    ...(note === undefined ? {} : { note }),
+  };
+}
+
+/** The assistant of that id, or an error that names those there are. */
+export function assistantOf(id: string, { app }: RunInput): Assistant {
+  const assistant = app.assistants.get(id);
+  if (assistant !== undefined) return assistant;
+  const ids = [...app.assistants.keys()];
+  const known =
+    ids.length === 0 ? "the app has none" : `the app has ${ids.slice(0, 10).join(", ")}${ids.length > 10 ? ", …" : ""}`;
+  throw new MeshError("not_found", `there is no assistant "${id}"; ${known}`);
+}

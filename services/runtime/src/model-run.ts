@@ -1,0 +1,271 @@
+/** One agent's talk with its model: the loop is driven to its end, which is read as a completion and the results of its tools. */
+
+import {
+  type AgentTool,
+  type AgentMessage,
+  DEFAULT_LIMITS,
+  lastAssistant,
+  messageText,
+  type RunEnd,
+  type RunResult,
+  type RunStats,
+  SharedState,
+  sharedStateTool,
+  startRun,
+  stopMarkerKind,
+  type ToolSettings,
+  totalSpend,
+} from "@mesh/agent";
+import { type Json, type JsonObject, MeshError } from "@mesh/kernel";
+import {
+  type AssistantMessage,
+  type ConnectorModel,
+  type StopReason,
+  type StreamConfig,
+  type StreamProvider,
+  type StreamSink,
+  toolCallsOf,
+} from "@mesh/llm";
+
+import type { AgentContext } from "./agent-context.ts";
+import { toWireCall } from "./chat-message.ts";
+import { LoopOutput } from "./loop-output.ts";
+import type { Usage } from "./message.ts";
+
+/** How often the model may answer: until it calls no more tools, or until its tools have run without an error. */
+export type Rounds = { readonly kind: "loop"; readonly maxTurns: number } | { readonly kind: "once" };
+
+/** A tool and where it comes from, as hooks are told. */
+export interface SourcedTool {
+  readonly server: string;
+  readonly name: string;
+  readonly tool: AgentTool;
+}
+
+/** What a tool did, as hooks are told. */
+export interface ToolResponse {
+  readonly toolcall_id: string;
+  readonly server: string;
+  readonly tool: string;
+  readonly arguments?: Json;
+  readonly result?: Json;
+  readonly error?: string;
+}
+
+/** What the model said, as hooks are told. */
+export interface Completion {
+  readonly content: string;
+  readonly reasoning_content?: string;
+  readonly tool_calls?: readonly JsonObject[];
+  readonly usage?: Usage;
+  readonly model: string;
+  readonly finish_reason: string;
+}
+
+/** One talk. */
+export interface ModelRequest {
+  readonly target: ConnectorModel;
+  readonly systemPrompt: string;
+  readonly history: readonly AgentMessage[];
+  readonly prompts: readonly AgentMessage[];
+  readonly tools: readonly SourcedTool[];
+  readonly rounds: Rounds;
+  /** For logs. */
+  readonly label: string;
+}
+
+/** How a talk ended. */
+export interface ModelAnswer {
+  readonly completion: Completion | undefined;
+  readonly tools: readonly ToolResponse[];
+  /** Why there is no usable answer; already a `MeshError` with words for users where it came from a provider. */
+  readonly error?: unknown;
+  /** Why the loop stopped before the model was done. */
+  readonly note?: string;
+}
+
+const MAX_TOOL_RETRIES = 2;
+
+const REASONS: Readonly<Partial<Record<StopReason, string>>> = {
+  length: "length",
+  toolUse: "tool_calls",
+  refusal: "content_filter",
+};
+
+/** Whose run it is, where the talk is shown, what stops it. */
+export type ModelRunContext = Pick<AgentContext, "shared" | "out" | "signal">;
+
+/** Talks to the model; rejects only for misuse. */
+export async function askModel(request: ModelRequest, context: ModelRunContext): Promise<ModelAnswer> {
+  const { shared, signal, out } = context;
+  const { clock, random, log, providers } = shared.ports;
+  const { model, defaults } = request.target;
+  const provider = new WatchedProvider(providers.resolve(model.api));
+  const responses: ToolResponse[] = [];
+  const tools = request.tools.map((each) => recorded(each, responses));
+  const maxTurns = request.rounds.kind === "loop" ? request.rounds.maxTurns : 1 + MAX_TOOL_RETRIES;
+  const result = await startRun(
+    request.prompts,
+    {
+      ...defaults,
+      model,
+      provider,
+      ...(tools.length === 0 ? {} : toolSettings(tools)),
+      systemPrompt: request.systemPrompt,
+      clock,
+      runId: shared.input.context.runId,
+      label: request.label,
+      // How long a run may take is the device's business: it ends the run at its time-out, in the middle of a turn if need be.
+      limits: { ...DEFAULT_LIMITS, maxTurns, maxDurationMs: Number.POSITIVE_INFINITY },
+      beforeTurn: async (messages, turn) => {
+        // The model is not asked again before its reader has taken what was said.
+        await shared.drained();
+        return turn === 0 || request.rounds.kind === "loop" || hasFailedTool(messages);
+      },
+      ...(random === undefined ? {} : { random }),
+      ...(log === undefined ? {} : { log }),
+    },
+    { history: [...request.history], sink: new LoopOutput(out).sink, signal },
+  );
+  shared.spend(result.stats);
+  return answerOf(result, responses, { thrown: provider.failure, rounds: request.rounds });
+}
+
+/** What of a tool's output does not fit the history stays readable for the model while the run lasts. */
+function toolSettings(tools: readonly AgentTool[]): ToolSettings {
+  if (tools.every((tool) => tool.execute === undefined)) return { tools };
+  const stash = new SharedState();
+  return { tools: [...tools, sharedStateTool(stash)], outputStash: stash };
+}
+
+/** A tool that also keeps what hooks are told about its calls. */
+function recorded({ server, name, tool }: SourcedTool, responses: ToolResponse[]): AgentTool {
+  const { execute } = tool;
+  if (execute === undefined) return tool;
+  return {
+    ...tool,
+    execute: async (args, call) => {
+      const head = { toolcall_id: call.callId, server, tool: name, arguments: args };
+      try {
+        const output = await execute.call(tool, args, call);
+        responses.push({ ...head, result: parsedResult(output.details, output.content) });
+        return output;
+      } catch (error) {
+        responses.push({ ...head, error: MeshError.from(error).message });
+        throw error;
+      }
+    },
+  };
+}
+
+/** What a tool gave, as data: its own details where it has some, else its text, read as JSON where it is JSON. */
+function parsedResult(
+  details: Json | undefined,
+  content: readonly { readonly type: string; readonly text?: string }[],
+): Json {
+  if (details !== undefined) return details;
+  const text = content.map((part) => part.text ?? "").join("\n");
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return text;
+  }
+}
+
+function hasFailedTool(messages: readonly AgentMessage[]): boolean {
+  const lastAnswer = messages.findLastIndex((message) => message.role === "assistant");
+  return messages.slice(lastAnswer + 1).some((message) => message.role === "toolResult" && message.isError);
+}
+
+function answerOf(
+  result: RunResult,
+  tools: readonly ToolResponse[],
+  { thrown, rounds }: { readonly thrown: unknown; readonly rounds: Rounds },
+): ModelAnswer {
+  const last = lastAssistant(result.messages);
+  const completion = last === undefined ? undefined : completionOf(last, result);
+  const error = failureOf(result, thrown);
+  if (error !== undefined) return { completion, tools, error };
+  // A talk of one round stops by itself once its tools have run.
+  const isCut = result.end.kind === "stopped" && (rounds.kind === "loop" || hasFailedTool(result.messages));
+  if (completion === undefined || result.end.kind !== "stopped" || !isCut) return { completion, tools };
+  return { completion: { ...completion, finish_reason: "stopped" }, tools, note: result.end.reason };
+}
+
+function completionOf(last: AssistantMessage, { stats }: RunResult): Completion {
+  const reasoning = last.content.map((part) => (part.type === "thinking" ? part.thinking : "")).join("");
+  const calls = toolCallsOf(last).map(toWireCall);
+  const usage = usageOf(stats);
+  return {
+    content: messageText(last),
+    ...(reasoning === "" ? {} : { reasoning_content: reasoning }),
+    ...(calls.length === 0 ? {} : { tool_calls: calls }),
+    ...(usage === undefined ? {} : { usage }),
+    model: last.model,
+    finish_reason: REASONS[last.stopReason] ?? "stop",
+  };
+}
+
+/** What a talk failed with: the provider's own error where there was one, for its code and its words. */
+function failureOf(result: RunResult, thrown: unknown): unknown {
+  const { end } = result;
+  if (end.kind === "failed") return thrown ?? new MeshError("internal", end.error);
+  return reasonOf(end, result);
+}
+
+function reasonOf(end: Exclude<RunEnd, { kind: "failed" }>, { messages, waiting }: RunResult): MeshError | undefined {
+  const last = messages.at(-1);
+  switch (end.kind) {
+    case "completed":
+      return undefined;
+    case "stopped":
+      // A limit leaves a partial success; a model that repeats itself does not get anywhere.
+      if (last === undefined || stopMarkerKind(messageText(last)) !== "loop") return undefined;
+      return new MeshError("aborted", `the run was stopped: ${end.reason}`);
+    case "cancelled":
+      return new MeshError("cancelled", "the run was cancelled");
+    case "rejected":
+      return new MeshError("invalid_argument", end.reason);
+    case "waiting":
+      // Functions that the caller runs: the calls are the answer.
+      if (waiting.every((call) => call.need === "external")) return undefined;
+      return new MeshError("unimplemented", "a tool waits for an answer, which a run on a device cannot be given yet");
+  }
+}
+
+/** Tokens and money as users' programs are told; undefined where no model was asked. */
+export function usageOf(stats: RunStats): Usage | undefined {
+  const { usage, costUsd } = totalSpend(stats);
+  const prompt = usage.input + usage.cacheRead + usage.cacheWrite;
+  if (prompt + usage.output === 0) return undefined;
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: usage.output,
+    total_tokens: prompt + usage.output,
+    ...(costUsd === null ? {} : { cost_usd: costUsd }),
+  };
+}
+
+/** Remembers what the last call failed with: the loop tells only its words. */
+class WatchedProvider implements StreamProvider {
+  readonly #inner: StreamProvider;
+  failure: unknown;
+
+  constructor(inner: StreamProvider) {
+    this.#inner = inner;
+  }
+
+  get protocol(): StreamProvider["protocol"] {
+    return this.#inner.protocol;
+  }
+
+  async stream(config: StreamConfig, sink: StreamSink, signal: AbortSignal): Promise<AssistantMessage> {
+    this.failure = undefined;
+    try {
+      return await this.#inner.stream(config, sink, signal);
+    } catch (error) {
+      this.failure = error;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,91 @@
+/** `ctx.agent`: agents that an agent calls. */
+
+import { isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
+import type { AgentOutcome, OpIo } from "@mesh/scripts";
+
+import { type AgentResponse, callAgent } from "../agent-call.ts";
+import type { AgentContext } from "../agent-context.ts";
+import { readChatMessages } from "../chat-message.ts";
+import { skips } from "../skip.ts";
+import { ChunkTap } from "./chunk-tap.ts";
+import type { OpHandlers } from "./op-table.ts";
+import { together, type Until } from "./race.ts";
+
+const MAX_REQUESTS = 64;
+
+interface Asked {
+  readonly agent: string;
+  readonly messages: Json;
+  readonly options: JsonObject;
+}
+
+/** Handlers of calls from agent to agent. */
+export const AGENT_OPS: OpHandlers = {
+  "agent.Call": ({ context }, [agent, messages, options, onChunk], io) => {
+    const asked = { agent, messages, options: options ?? {} };
+    const tap = new ChunkTap(onChunk, io);
+    return outcomeOf(asked, context, { tap, isSilent: skips(asked.options, "output"), signal: io.signal });
+  },
+  "agent.All": ({ context }, [requests, onChunk], io) => several(context, requests, { onChunk, io, until: "all" }),
+  // Only what has come in until the first success: what was cancelled is no answer.
+  "agent.Any": async ({ context }, [requests, onChunk], io) =>
+    (await several(context, requests, { onChunk, io, until: "any" })).filter((outcome) => outcome !== null),
+  "agent.Race": ({ context }, [requests, onChunk], io) => several(context, requests, { onChunk, io, until: "race" }),
+};
+
+function several(
+  context: AgentContext,
+  requests: readonly Json[],
+  { onChunk, io, until }: { readonly onChunk: number | null; readonly io: OpIo; readonly until: Until },
+): Promise<readonly (AgentOutcome | null)[]> {
+  if (requests.length > MAX_REQUESTS) {
+    throw new MeshError("invalid_argument", `${requests.length} agents at once; ${MAX_REQUESTS} are the most`);
+  }
+  const jobs = requests.map((request, index) => async (signal: AbortSignal): Promise<AgentOutcome> => {
+    const asked = readRequest(request);
+    if (asked === undefined) return { agent_id: "", error: `request ${index} must be {agent, messages}` };
+    // Several agents writing into one stream could not be told apart by those who read it.
+    return outcomeOf(asked, context, { tap: new ChunkTap(onChunk, io, [asked.agent, index]), isSilent: true, signal });
+  });
+  return together(jobs, until, io.signal);
+}
+
+function readRequest(request: Json): Asked | undefined {
+  if (!isObject(request)) return undefined;
+  const { agent, messages = [], options } = request as JsonObject;
+  if (typeof agent !== "string" || agent === "") return undefined;
+  return { agent, messages, options: isObject(options) ? (options as JsonObject) : {} };
+}
+
+/** Calls one agent; its failure is its outcome. */
+async function outcomeOf(
+  { agent, messages, options }: Asked,
+  context: AgentContext,
+  { tap, isSilent, signal }: { readonly tap: ChunkTap; readonly isSilent: boolean; readonly signal: AbortSignal },
+): Promise<AgentOutcome> {
+  let said = "";
+  try {
+    const { metadata } = options;
+    const fork = context.fork({
+      isSilent,
+      skipTrace: skips(options, "trace"),
+      metadata: isObject(metadata) ? (metadata as JsonObject) : {},
+      tap: (message) => {
+        if (message.type === "text" && message.delta === true) said += String(message.props["content"] ?? "");
+        tap.take(message);
+      },
+      signal: AbortSignal.any([context.signal, signal, tap.stopped]),
+    });
+    const response = await callAgent({ assistantId: agent, messages: readChatMessages(messages, "messages"), options }, fork);
+    await tap.seen();
+    return { agent_id: agent, response: response as unknown as Json, ...contentOf(response) };
+  } catch (error) {
+    await tap.seen();
+    if (tap.stopped.aborted) return { agent_id: agent, content: said };
+    return { agent_id: agent, error: MeshError.from(error).message };
+  }
+}
+
+function contentOf({ completion }: AgentResponse): { readonly content?: string } {
+  return completion === undefined ? {} : { content: completion.content };
+}

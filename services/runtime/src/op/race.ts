@@ -1,0 +1,34 @@
+/**
+ * Several pieces of work at once, as scripts ask for them.
+ *
+ * Outcomes never reject: a failure is an outcome with an `error`. Losers are cancelled, not left running at the user's cost.
+ */
+
+/** One piece of work; it must end soon after its signal aborts. */
+export type Job<Outcome> = (signal: AbortSignal) => Promise<Outcome>;
+
+/** How many outcomes to wait for: every one, the first without an error, or the first. */
+export type Until = "all" | "any" | "race";
+
+/** Runs the jobs; gives one entry per job in their order, null where the outcome was not waited for. */
+export async function together<Outcome extends { readonly error?: string }>(
+  jobs: readonly Job<Outcome>[],
+  until: Until,
+  signal: AbortSignal,
+): Promise<readonly (Outcome | null)[]> {
+  const outcomes: (Outcome | null)[] = jobs.map(() => null);
+  const stop = new AbortController();
+  const all = AbortSignal.any([signal, stop.signal]);
+  await new Promise<void>((resolve, reject) => {
+    const settled = jobs.map(async (job, index) => {
+      const outcome = await job(all);
+      if (stop.signal.aborted) return;
+      outcomes[index] = outcome;
+      if (until !== "race" && (until !== "any" || outcome.error !== undefined)) return;
+      stop.abort();
+      resolve();
+    });
+    Promise.all(settled).then(() => resolve(), reject);
+  });
+  return outcomes;
+}

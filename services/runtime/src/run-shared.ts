@@ -1,0 +1,69 @@
+/** What all agents of one run share: its input, its ports, the one stream, what it has spent. */
+
+import { NO_STATS, addStats, type RunStats } from "@mesh/agent";
+
+import { type CancelTimer, errorText } from "@mesh/kernel";
+
+import type { OutputMessage } from "./message.ts";
+import type { RunInput, RunPorts } from "./run-input.ts";
+
+/** See the file comment. */
+export class RunShared {
+  readonly input: RunInput;
+  readonly ports: RunPorts;
+  readonly #write: (message: OutputMessage) => void;
+  readonly #drained: () => Promise<void>;
+  #stats: RunStats = NO_STATS;
+  readonly #timers = new Set<CancelTimer>();
+  #citations = 0;
+
+  constructor(
+    input: RunInput,
+    ports: RunPorts,
+    stream: { write(message: OutputMessage): void; drained(): Promise<void> },
+  ) {
+    this.input = input;
+    this.ports = ports;
+    this.#write = (message) => stream.write(message);
+    this.#drained = () => stream.drained();
+  }
+
+  /** What the run has spent until now, agents that it called included. */
+  get stats(): RunStats {
+    return this.#stats;
+  }
+
+  /** Writes into the run's stream. */
+  write(message: OutputMessage): void {
+    this.#write(message);
+  }
+
+  /** Resolves when the reader of the stream has taken everything. */
+  drained(): Promise<void> {
+    return this.#drained();
+  }
+
+  spend(stats: RunStats): void {
+    this.#stats = addStats(this.#stats, stats);
+  }
+
+  /** Does something after a while, if the run still lives; the end of the run does not wait for it. */
+  later(delayMs: number, work: () => Promise<unknown>): void {
+    const cancel = this.ports.clock.after(delayMs, () => {
+      this.#timers.delete(cancel);
+      work().catch((error: unknown) => this.ports.log?.("warn", "a delayed process failed", { err: errorText(error) }));
+    });
+    this.#timers.add(cancel);
+  }
+
+  /** Lets go of what was to come later. */
+  close(): void {
+    for (const cancel of this.#timers) cancel();
+    this.#timers.clear();
+  }
+
+  /** The next number for a reference, unique in the run. */
+  nextCitation(): number {
+    return (this.#citations += 1);
+  }
+}

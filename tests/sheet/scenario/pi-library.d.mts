@@ -1,0 +1,6 @@
+import type { Library } from "./scenario.ts";
+
+/** What a package exports; used as its documentation shows it. */
+type Package = Readonly<Record<string, unknown>>;
+
+export declare function piLibrary(core: Package): Library;
