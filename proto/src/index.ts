@@ -62,6 +62,8 @@ export {
   WorkspaceIds,
 } from "./gen/yao/mesh/v1/nodes.ts";
 export {
+  AnswerRunRequest,
+  AnswerRunResponse,
   CancelRunRequest,
   CancelRunResponse,
   CreateRunRequest,
@@ -74,6 +76,7 @@ export {
   ListRunEventsResponse,
   ListRunsRequest,
   ListRunsResponse,
+  PendingItem,
   Placement,
   PlacementReason,
   RetryRunRequest,
@@ -126,6 +129,8 @@ export {
   RunProgress,
   SecretsAnswer,
   SecretsRequest,
+  StatePart,
+  StateRequest,
   WorkItem,
 } from "./gen/yao/mesh/v1/wire.ts";
 export {

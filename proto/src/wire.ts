@@ -21,5 +21,7 @@ export {
   RunProgress,
   SecretsAnswer,
   SecretsRequest,
+  StatePart,
+  StateRequest,
   WorkItem,
 } from "./gen/yao/mesh/v1/wire.ts";

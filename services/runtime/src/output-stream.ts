@@ -1,7 +1,7 @@
 /**
  * Writes the output of one run: numbers messages and chunks, stamps events, keeps starts and ends in pairs.
  *
- * O1  Message ids (M1, M2, ...) and chunk ids (C1, C2, ...) are unique in the run and count up.
+ * O1  Message ids (M1, M2, ...) and chunk ids (C1, C2, ...) are unique in the run and count up, also over its segments.
  * O2  `message_end` carries the whole content, which supersedes the deltas before it.
  * O3  Every message that was begun is ended, whatever happens.
  */
@@ -20,17 +20,30 @@ export interface ToolCallHead {
   readonly index: number;
 }
 
+/** How far a stream has counted. */
+export interface OutputPosition {
+  readonly messages: number;
+  readonly chunks: number;
+}
+
 /** The writer of one run; see the file comment. */
 export class OutputStream {
   readonly #clock: Clock;
   readonly #write: (message: OutputMessage) => void;
   readonly #open = new Set<OpenMessage>();
-  #messages = 0;
-  #chunks = 0;
+  #messages: number;
+  #chunks: number;
 
-  constructor(clock: Clock, write: (message: OutputMessage) => void) {
+  /** `from`: where the segment before this one left off. */
+  constructor(clock: Clock, write: (message: OutputMessage) => void, from?: OutputPosition) {
     this.#clock = clock;
     this.#write = write;
+    this.#messages = from?.messages ?? 0;
+    this.#chunks = from?.chunks ?? 0;
+  }
+
+  get position(): OutputPosition {
+    return { messages: this.#messages, chunks: this.#chunks };
   }
 
   /** Writes a lifecycle event; `data` gets the timestamp. */

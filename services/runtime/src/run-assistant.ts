@@ -1,7 +1,8 @@
 /**
  * One run of an assistant, from its input to its last event.
  *
- * R1  The stream begins with `stream_start` and ends with exactly one `stream_end`, whatever happens between.
+ * R1  The stream begins with `stream_start` and ends with exactly one `stream_end`, whatever happens between. A run that
+ *     waits for a person is one stream all the same: its segments end and begin without either, and ids count on.
  * R2  A failed run says why in an `error` message before `stream_end`, then throws the same error; a cancelled one throws `cancelled`.
  * R3  The text of an internal error stays here: users see the run's id instead.
  */
@@ -9,26 +10,35 @@
 import { type Assistant, localizeAssistant } from "@mesh/assistants";
 import { type JsonObject, MeshError } from "@mesh/kernel";
 
-import type { RunOutcome, Usage } from "./message.ts";
+import type { RunOutcome, SuspendedRun, Usage } from "./message.ts";
 import { callsModel, prepareModelCall, presetOf } from "./model-call.ts";
 import { type Emit, OutputQueue } from "./output-queue.ts";
 import { OutputStream } from "./output-stream.ts";
 import type { RunInput, RunPorts } from "./run-input.ts";
 import { type LoopIo, type RunEnded, runLoop } from "./run-loop.ts";
+import { readSavedRun } from "./saved-run.ts";
 
-/** Runs an assistant once, streaming its output into `emit`; see the file comment for what is guaranteed. */
+/** Runs an assistant to its end or until it waits for a person, streaming its output into `emit`; see the file comment. */
 export async function runAssistant(
   input: RunInput,
   ports: RunPorts,
   emit: Emit,
   signal: AbortSignal,
-): Promise<RunOutcome> {
+): Promise<RunOutcome | SuspendedRun> {
+  // Without it nobody knows which ids the stream has used, so a state that cannot be read fails without a word in it.
+  const saved = input.resume === undefined ? undefined : readSavedRun(input.resume.state);
   const queue = new OutputQueue(emit);
-  const out = new OutputStream(ports.clock, (message) => queue.push(message));
-  const startedMs = ports.clock.monotonic();
-  out.event("stream_start", "Stream started", startOf(input));
+  const out = new OutputStream(ports.clock, (message) => queue.push(message), saved?.output);
+  const startedMs = ports.clock.monotonic() - (saved?.agent.counters.elapsedMs ?? 0);
+  if (saved === undefined) out.event("stream_start", "Stream started", startOf(input));
   await queue.drained();
-  const ended = await execute(input, ports, { out, queue, signal }).catch((error: unknown): RunEnded => ({ error }));
+  const ended = await execute(input, ports, { out, queue, signal, saved }).catch((error: unknown): RunEnded => ({
+    error,
+  }));
+  if ("suspended" in ended && !signal.aborted) {
+    await queue.drained();
+    return ended.suspended;
+  }
   const head = { ...headOf(input), duration_ms: Math.round(ports.clock.monotonic() - startedMs) };
   if ("outcome" in ended) {
     const { outcome, note } = ended;
@@ -38,11 +48,12 @@ export async function runAssistant(
     return outcome;
   }
   const isCancelled = signal.aborted;
-  const error = errorOf(ended.error, input, isCancelled);
+  const { error: thrown, usage } = "error" in ended ? ended : { error: undefined };
+  const error = errorOf(thrown, input, isCancelled);
   out.endAll(isCancelled ? "partial" : "error");
   if (!isCancelled) out.send("error", { message: error.message, code: error.code });
   const status = isCancelled ? "cancelled" : "error";
-  out.event("stream_end", "Stream completed", { ...head, status, error: error.message, ...spent(ended.usage) });
+  out.event("stream_end", "Stream completed", { ...head, status, error: error.message, ...spent(usage) });
   await queue.drained();
   throw error;
 }

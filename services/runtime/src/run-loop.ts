@@ -4,15 +4,14 @@ import {
   DEFAULT_LIMITS,
   type ExecutionLimits,
   lastAssistant,
+  type LoopConfig,
   messageText,
   type RunEnd,
   type RunResult,
   type RunStats,
-  SharedState,
-  sharedStateTool,
+  resumeRun,
   startRun,
   stopMarkerKind,
-  type ToolSettings,
   totalSpend,
   userMessage,
 } from "@mesh/agent";
@@ -20,15 +19,19 @@ import { MeshError } from "@mesh/kernel";
 import type { AssistantMessage, StopReason, StreamConfig, StreamProvider, StreamSink } from "@mesh/llm";
 
 import { LoopOutput } from "./loop-output.ts";
-import type { RunOutcome, Usage } from "./message.ts";
+import type { RunOutcome, SuspendedRun, Usage } from "./message.ts";
 import type { ModelCall } from "./model-call.ts";
 import type { OutputQueue } from "./output-queue.ts";
 import type { OutputStream } from "./output-stream.ts";
+import { callAnswers, pendingItems } from "./pending.ts";
 import type { RunInput, RunPorts } from "./run-input.ts";
+import { type RunTools, runTools } from "./run-tools.ts";
+import { type SavedRun, stashEntries, writeSavedRun } from "./saved-run.ts";
 
 /** How a run ended; a failed or cancelled one may have cost something too. */
 export type RunEnded =
   | { readonly outcome: RunOutcome; readonly note?: string }
+  | { readonly suspended: SuspendedRun }
   | { readonly error: unknown; readonly usage?: Usage | undefined };
 
 /** Where a run's output goes and what stops it. */
@@ -36,6 +39,8 @@ export interface LoopIo {
   readonly out: OutputStream;
   readonly queue: OutputQueue;
   readonly signal: AbortSignal;
+  /** The run to go on with; undefined for a new one. */
+  readonly saved: SavedRun | undefined;
 }
 
 // How long a run may take is the device's business: it ends the run at its time-out, in the middle of a turn if need be.
@@ -47,35 +52,18 @@ const REASONS: Readonly<Partial<Record<StopReason, string>>> = {
   refusal: "content_filter",
 };
 
-/** Runs the loop to its end; rejects only for what is wrong before it begins. */
+/** Runs the loop to its end, or until it waits for a person; rejects only for what is wrong before it begins. */
 export async function runLoop(call: ModelCall, input: RunInput, ports: RunPorts, io: LoopIo): Promise<RunEnded> {
-  const { clock, random, log } = ports;
-  const { model, defaults } = call.target;
-  const provider = new WatchedProvider(ports.providers.resolve(model.api));
-  const tools = call.tools.length === 0 ? {} : await toolSettings(call.tools, ports);
-  const result = await startRun(
-    [userMessage(input.input, clock.now())],
-    {
-      ...defaults,
-      model,
-      provider,
-      ...tools,
-      systemPrompt: call.systemPrompt,
-      clock,
-      runId: input.context.runId,
-      label: input.assistantId,
-      limits: LIMITS,
-      // The model is not asked again before its reader has taken what was said.
-      beforeTurn: async () => {
-        await io.queue.drained();
-        return true;
-      },
-      ...(random === undefined ? {} : { random }),
-      ...(log === undefined ? {} : { log }),
-    },
-    { history: [...call.examples], sink: new LoopOutput(io.out).sink, signal: io.signal },
-  );
+  const provider = new WatchedProvider(ports.providers.resolve(call.target.model.api));
+  const tools = await runTools(call, ports, io.saved);
+  const config = { ...configOf(call, input, ports), ...tools.settings, provider, ...pacedBy(io.queue) };
+  const loopIo = { history: [...call.examples], sink: new LoopOutput(io.out).sink, signal: io.signal };
+  const result =
+    io.saved === undefined
+      ? await startRun([userMessage(input.input, ports.clock.now())], config, loopIo)
+      : await resumeRun(io.saved.agent, callAnswers(input.resume?.answers ?? []), config, loopIo);
   const usage = usageOf(result.stats);
+  if (result.end.kind === "waiting") return suspended(result, tools, io.out).catch((error) => ({ error, usage }));
   const failed = failureOf(result, provider.failure);
   if (failed !== undefined) return { error: failed, usage };
   const last = lastAssistant(result.messages);
@@ -87,27 +75,49 @@ export async function runLoop(call: ModelCall, input: RunInput, ports: RunPorts,
   return { outcome: { output, finish_reason, usage } };
 }
 
-/** The tools of a run; what of their output does not fit the history stays readable for the model while the run lasts. */
-async function toolSettings(names: readonly string[], { tools }: RunPorts): Promise<ToolSettings> {
-  const offered = (await tools?.()) ?? [];
-  const known = offered.map((tool) => tool.name);
-  const unknown = names.find((name) => !known.includes(name));
-  if (unknown !== undefined) {
-    const there = known.length === 0 ? "this device has none" : `there are ${known.join(", ")}`;
-    throw new MeshError("not_found", `there is no built-in tool ${JSON.stringify(unknown)}; ${there}`);
-  }
-  const stash = new SharedState();
-  const chosen = offered.filter((tool) => names.includes(tool.name));
-  return { tools: [...chosen, sharedStateTool(stash)], outputStash: stash };
+function configOf(call: ModelCall, input: RunInput, ports: RunPorts): Omit<LoopConfig, "provider"> {
+  const { clock, random, log } = ports;
+  const { model, defaults } = call.target;
+  return {
+    ...defaults,
+    model,
+    systemPrompt: call.systemPrompt,
+    clock,
+    runId: input.context.runId,
+    label: input.assistantId,
+    limits: LIMITS,
+    ...(random === undefined ? {} : { random }),
+    ...(log === undefined ? {} : { log }),
+  };
+}
+
+// The model is not asked again before its reader has taken what was said.
+function pacedBy(queue: OutputQueue): Pick<LoopConfig, "beforeTurn"> {
+  return {
+    beforeTurn: async () => {
+      await queue.drained();
+      return true;
+    },
+  };
+}
+
+async function suspended({ waiting, state }: RunResult, { stash }: RunTools, out: OutputStream): Promise<RunEnded> {
+  const pending = pendingItems(waiting);
+  const saved = { agent: state, output: out.position, stash: await stashEntries(stash) };
+  return { suspended: { pending, state: writeSavedRun(saved) } };
 }
 
 /** What the run failed with: the provider's own error where there was one, for its code and its words. */
 function failureOf({ end, messages }: RunResult, thrown: unknown): unknown {
+  if (end.kind === "waiting") return undefined;
   if (end.kind === "failed") return thrown ?? new MeshError("internal", end.error);
   return reasonOf(end, messages);
 }
 
-function reasonOf(end: Exclude<RunEnd, { kind: "failed" }>, messages: RunResult["messages"]): MeshError | undefined {
+function reasonOf(
+  end: Exclude<RunEnd, { kind: "failed" | "waiting" }>,
+  messages: RunResult["messages"],
+): MeshError | undefined {
   const last = messages.at(-1);
   switch (end.kind) {
     case "completed":
@@ -120,8 +130,6 @@ function reasonOf(end: Exclude<RunEnd, { kind: "failed" }>, messages: RunResult[
       return new MeshError("cancelled", "the run was cancelled");
     case "rejected":
       return new MeshError("invalid_argument", end.reason);
-    case "waiting":
-      return new MeshError("unimplemented", "a tool waits for an answer, which a run on a device cannot be given yet");
   }
 }
 
