@@ -4,9 +4,9 @@
  * P1  A run that names a device is never placed elsewhere.
  * P2  A node is chosen only when it is not offline, not draining, allowed for the workspace, fits every demand and has a free slot.
  * P3  The same input gives the same choice.
- * P4  A run that goes on is placed on the device that holds its files, or waits for it; only when it may do without them, and
+ * P4  Labels are set by people and decide access; facts are claims of the device and decide fit only.
+ * P5  A run that goes on is placed on the device that holds its files, or waits for it; only when it may do without them, and
  *     the device is away, it goes elsewhere.
- * P5  Labels are set by people and decide access; facts are claims of the device and decide fit only.
  */
 
 /** What a run demands of a node. Empty strings and lists demand nothing. */

@@ -18,7 +18,9 @@ export interface PendingItem {
 }
 
 const MAX_ITEMS = 256;
-const MAX_ID = 200;
+/** An id is part of a key of an index, which bounds it in bytes. */
+const MAX_ID_BYTES = 1024;
+const MAX_TOOL = 200;
 const MAX_TEXT = 16 * 1024;
 const MAX_CHOICES = 20;
 
@@ -33,14 +35,14 @@ export function readItems(value: unknown): readonly PendingItem[] | undefined {
 function readItem(value: unknown): PendingItem[] {
   if (!isObject(value)) return [];
   const { id, kind, tool, text, choices } = value;
-  if (typeof id !== "string" || id === "" || id.length > MAX_ID || storableText(id) !== id) return [];
+  if (typeof id !== "string" || id === "" || Buffer.byteLength(id) > MAX_ID_BYTES || storableText(id) !== id) return [];
   if (typeof tool !== "string") return [];
   if (kind !== "approval" && kind !== "question") return [];
   return [
     {
       id,
       kind,
-      tool: tool.slice(0, MAX_ID),
+      tool: tool.slice(0, MAX_TOOL),
       arguments: isObject(value["arguments"]) ? value["arguments"] : {},
       text: typeof text === "string" ? text.slice(0, MAX_TEXT) : "",
       choices: Array.isArray(choices)
