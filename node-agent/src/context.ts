@@ -4,6 +4,7 @@ import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 
 import { type Clock, MeshError } from "@mesh/kernel";
+import type { Resume } from "@mesh/runtime";
 import {
   BundleChunk,
   BundleChunkRequest,
@@ -12,11 +13,14 @@ import {
   type RunProgress,
   SecretsAnswer,
   SecretsRequest,
+  StatePart,
+  StateRequest,
 } from "@mesh/proto/wire";
 
 import { BundleCache } from "./bundle/bundle-cache.ts";
 import { allowedEnv } from "./executor/allowed-env.ts";
 import { Executor } from "./executor/executor.ts";
+import { fetchSavedState } from "./executor/saved-state.ts";
 import { Heartbeats } from "./heartbeat/heartbeats.ts";
 import { deviceFacts } from "./inventory/inventory.ts";
 import { journalPath } from "./join/join.ts";
@@ -134,6 +138,10 @@ function createExecutor(
     const request = SecretsRequest.encode({ run_id: run.runId, epoch: run.epoch }).finish();
     return SecretsAnswer.decode(await ask("secrets", request, signal));
   };
+  const savedState = ({ runId: run_id, epoch }: RunLog, signal: AbortSignal): Promise<Resume> =>
+    fetchSavedState(async (part) =>
+      StatePart.decode(await ask("state", StateRequest.encode({ run_id, epoch, part }).finish(), signal)),
+    );
   return new Executor(
     {
       journal: parts.journal,
@@ -143,6 +151,7 @@ function createExecutor(
       env: allowedEnv(env, allowEnv),
       bundlePath: (digest, signal) => bundles.path(digest, signal),
       secrets,
+      savedState,
       workspaceDir: (id) => workspacePath(dataDir, id),
       isCertain: () => parts.certainty.isCertain,
       changed: () => parts.later.parts?.heartbeats.changed(),

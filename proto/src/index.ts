@@ -62,6 +62,8 @@ export {
   WorkspaceIds,
 } from "./gen/yao/mesh/v1/nodes.ts";
 export {
+  AnswerRunRequest,
+  AnswerRunResponse,
   CancelRunRequest,
   CancelRunResponse,
   CreateRunRequest,
@@ -74,6 +76,7 @@ export {
   ListRunEventsResponse,
   ListRunsRequest,
   ListRunsResponse,
+  PendingItem,
   Placement,
   PlacementReason,
   RetryRunRequest,
@@ -128,6 +131,8 @@ export {
   SecretsRequest,
   WorkspaceStateAnswer,
   WorkspaceStateRequest,
+  StatePart,
+  StateRequest,
   WorkItem,
 } from "./gen/yao/mesh/v1/wire.ts";
 export {

@@ -23,5 +23,7 @@ export {
   SecretsRequest,
   WorkspaceStateAnswer,
   WorkspaceStateRequest,
+  StatePart,
+  StateRequest,
   WorkItem,
 } from "./gen/yao/mesh/v1/wire.ts";

@@ -7,7 +7,7 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import { TestMesh } from "../harness/test-mesh.ts";
+import { type RunView, TestMesh } from "../harness/test-mesh.ts";
 
 interface Operation {
   readonly operationId: string;
@@ -127,6 +127,16 @@ describe("the document", () => {
   });
 });
 
+/** A run of the demo app that waits for an approval. */
+async function askingRun(): Promise<RunView> {
+  const run = await mesh.createRun({
+    assistant: "hello",
+    input: '/tool bash {"command":"true"}',
+    options: { tools: ["bash"], approve: ["bash"] },
+  });
+  return mesh.until(run.id, ({ state }) => state === "waiting");
+}
+
 describe("each route", () => {
   test("answers a sample as the document says", async () => {
     const key = createUserKey();
@@ -137,6 +147,7 @@ describe("each route", () => {
       input: "hi",
     });
     await mesh.ended(run.id);
+    const asking = await askingRun();
     const made = await mesh.api.call<{ token: { id: string } }>("POST", "/v1/tokens", {
       name: "sample",
       user: "sam",
@@ -177,6 +188,7 @@ describe("each route", () => {
       listRuns: { path: { workspace: "default" }, query: "?limit=5&state=succeeded" },
       getRun: { path: { run: run.id } },
       cancelRun: { path: { run: run.id }, body: {} },
+      answerRun: { path: { run: asking.id }, body: { call_id: asking.pending[0]?.id, decision: "deny", text: "no" } },
       retryRun: { path: { run: run.id }, body: {} },
       listRunEvents: { path: { run: run.id }, query: "?after_seq=1&limit=4" },
       removeApp: { path: { ...blue, app: "demo" } },

@@ -242,11 +242,13 @@ describe("a workspace", () => {
       ["GET", "/events"],
       ["POST", "/cancel"],
       ["POST", "/retry"],
+      ["POST", "/answer"],
     ];
     for (const [method, path] of calls) {
+      const body = path === "/answer" ? { call_id: "c", decision: "approve" } : undefined;
       const [theirs, none] = [
-        await refusalOf(ann.call(method, `/v1/runs/${foreign.id}${path}`)),
-        await refusalOf(ann.call(method, `/v1/runs/${absent}${path}`)),
+        await refusalOf(ann.call(method, `/v1/runs/${foreign.id}${path}`, body)),
+        await refusalOf(ann.call(method, `/v1/runs/${absent}${path}`, body)),
       ];
       expect(theirs).toMatchObject({ status: 404, problem: { code: "not_found" } });
       expect(String(theirs.problem.detail).replace(foreign.id, "ID")).toBe(
@@ -254,11 +256,11 @@ describe("a workspace", () => {
       );
     }
     const target = { address: mesh.grpcAddress, token: ann.token };
-    for (const method of ["getRun", "listRunEvents", "followRun", "cancelRun", "retryRun"]) {
+    for (const method of ["getRun", "listRunEvents", "followRun", "cancelRun", "retryRun", "answerRun"]) {
       const call = callGrpc(
         target,
         { service: RunServiceService, method },
-        { run: foreign.id, after_seq: 0, limit: 0 },
+        { run: foreign.id, after_seq: 0, limit: 0, call_id: "c", decision: "approve" },
       );
       await expect(call, method).rejects.toMatchObject({ code: GRPC.NOT_FOUND });
     }

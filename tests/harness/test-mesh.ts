@@ -42,6 +42,7 @@ export interface RunView {
     readonly candidates: readonly { node: string; eligible: boolean; reason: string }[];
   };
   readonly cancel_requested: boolean;
+  readonly pending: readonly { id: string; kind: string; tool: string; arguments: unknown; text: string }[];
 }
 
 /** What a run asks for. */

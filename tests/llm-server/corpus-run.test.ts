@@ -103,15 +103,17 @@ describe.skipIf(isMissing)("a public assistant", () => {
   });
 });
 
-function run(
+async function run(
   given: Pick<RunInput, "app" | "assistantId" | "connectors" | "env">,
   emit: (message: OutputMessage) => void,
 ): Promise<RunOutcome> {
   const context = { runId: "run_1", workspaceId: "ws_1", userId: "user_1", locale: "en-us", timezone: "UTC" };
-  return runAssistant(
+  const ended = await runAssistant(
     { ...given, input: "Hello", options: {}, metadata: {}, context },
     { clock: systemClock, providers: createProviders({ clock: systemClock }) },
     emit,
     new AbortController().signal,
   );
+  if ("pending" in ended) throw new Error("the run waits");
+  return ended;
 }

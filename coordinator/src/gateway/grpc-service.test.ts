@@ -34,6 +34,7 @@ const NEEDED: Readonly<Record<string, object>> = {
   joinNode: { token: "t", nkey: "U", signature: "s" },
   renewNode: { nkey: "U", at_ms: 1, signature: "s" },
   createRun: { workspace: "x", assistant: "a" },
+  answerRun: { run: "x", call_id: "c", decision: "approve" },
   createWorkspace: { name: "w" },
   putMember: { workspace: "x", user: "u", role: "viewer" },
   putConnector: { workspace: "x", connector: "c", type: "openai" },

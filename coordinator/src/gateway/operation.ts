@@ -4,6 +4,8 @@
  */
 
 import type {
+  AnswerRunRequest,
+  AnswerRunResponse,
   CancelRunRequest,
   CancelRunResponse,
   CreateJoinTokenRequest,
@@ -123,6 +125,7 @@ export interface RunApi {
   readonly listRuns: Unary<ListRunsRequest, ListRunsResponse>;
   readonly getRun: Unary<GetRunRequest, GetRunResponse>;
   readonly cancelRun: Unary<CancelRunRequest, CancelRunResponse>;
+  readonly answerRun: Unary<AnswerRunRequest, AnswerRunResponse>;
   readonly retryRun: Unary<RetryRunRequest, RetryRunResponse>;
   readonly listRunEvents: Unary<ListRunEventsRequest, ListRunEventsResponse>;
   /** Ends after the run's terminal event; ends at once when the cursor already stands behind it. */

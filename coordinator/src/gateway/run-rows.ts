@@ -1,6 +1,7 @@
 /** Rows of RunService. */
 
 import {
+  AnswerRunRequest,
   CancelRunRequest,
   CreateRunRequest,
   FollowRunRequest,
@@ -11,7 +12,7 @@ import {
 } from "@mesh/proto";
 import { z } from "zod";
 
-import { labels, optionalInt, optionalText, optionalWord, reference, struct, texts } from "./field.ts";
+import { labels, optionalInt, optionalText, optionalWord, reference, required, struct, texts } from "./field.ts";
 import type { RunApi } from "./operation.ts";
 import { type OperationRow, row } from "./operation-row.ts";
 
@@ -19,6 +20,9 @@ const WEEK_SECONDS = 604_800;
 const MAX_SEQ = 2 ** 31 - 1;
 /** Input, options and metadata of a run travel in one NATS message of 1 MB. */
 const MAX_INPUT_CHARS = 262_144;
+
+const MAX_CALL_ID_CHARS = 1024;
+const MAX_ANSWER_CHARS = 32_768;
 
 const requirements = z
   .strictObject({
@@ -88,6 +92,19 @@ export const RUN_ROWS: { readonly [M in keyof RunApi]: OperationRow<Parameters<R
     summary: "Asks a run to stop; idempotent.",
     input: byRun,
     message: CancelRunRequest,
+  }),
+  answerRun: row("POST /v1/runs/{run}/answer", {
+    scope: "runs",
+    summary:
+      "Answers one thing that a waiting run asks; the run goes on when nothing is open any more. Repeating is harmless, another answer is refused.",
+    input: z.strictObject({
+      run: reference,
+      call_id: required(MAX_CALL_ID_CHARS),
+      decision: z.enum(["approve", "deny", "edit", "answer"], "must be one of: approve, deny, edit, answer"),
+      arguments: struct,
+      text: optionalText(MAX_ANSWER_CHARS),
+    }),
+    message: AnswerRunRequest,
   }),
   retryRun: row(
     "POST /v1/runs/{run}/retry",

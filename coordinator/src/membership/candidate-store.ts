@@ -47,7 +47,7 @@ export async function loadCandidates(tx: Sql | Tx, penalized: (nodeId: string) =
       ARRAY(SELECT jsonb_object_keys(CASE jsonb_typeof(n.facts -> 'tools') WHEN 'object' THEN n.facts -> 'tools' ELSE '{}' END)) AS tools,
       n.slots, n.workspace_ids, n.draining, l.seen_at, l.goodbye,
       (extract(epoch FROM clock_timestamp() - l.seen_at) * 1000)::float8 AS age_ms,
-      (SELECT count(*)::int FROM runs r WHERE r.node_id = n.id AND r.state IN ('placed', 'accepted', 'running', 'waiting')) AS used
+      (SELECT count(*)::int FROM runs r WHERE r.node_id = n.id AND r.state IN ('placed', 'accepted', 'running')) AS used
     FROM nodes n LEFT JOIN node_liveness l ON l.node_id = n.id
     WHERE n.removed_at IS NULL ORDER BY n.id`;
   return rows.map((row) => ({

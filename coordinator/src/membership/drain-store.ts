@@ -7,6 +7,6 @@ export async function overdueDrains(sql: Sql): Promise<readonly string[]> {
   const rows = await sql<{ digest: string }[]>`
     SELECT digest FROM nodes n
     WHERE draining AND drain_deadline_at <= now() AND removed_at IS NULL AND EXISTS (
-      SELECT 1 FROM runs r WHERE r.node_id = n.id AND r.state IN ('placed', 'accepted', 'running', 'waiting'))`;
+      SELECT 1 FROM runs r WHERE r.node_id = n.id AND r.state IN ('placed', 'accepted', 'running'))`;
   return rows.map((row) => row.digest);
 }

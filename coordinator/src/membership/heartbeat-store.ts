@@ -116,7 +116,7 @@ export async function renew(tx: Tx, held: readonly HeldRun[]): Promise<readonly 
         SELECT o.id, o.hold_until FROM runs o
         JOIN unnest(${runIds}::text[], ${held.map((run) => run.nodeId)}::text[], ${held.map((run) => run.epoch)}::int[])
           AS h (id, node_id, epoch) ON o.id = h.id AND o.node_id = h.node_id AND o.lease_epoch = h.epoch
-        WHERE o.state IN ('accepted', 'running', 'waiting', 'placed')
+        WHERE o.state IN ('accepted', 'running', 'placed')
           AND (o.state = 'placed' OR o.hold_until IS NOT NULL OR o.lease_until < now() + ${LEASE_MS * 0.8} * interval '1 ms')
         ORDER BY o.id FOR UPDATE OF o
       ) old

@@ -1,22 +1,33 @@
 /**
- * Answers what nodes ask: hello after each connection, parts of bundles, secrets for a run.
+ * Answers what nodes ask: hello after each connection, parts of bundles, secrets and the saved state of a run.
  *
  * S1  The asking node is the one whose subject the server let it use; nothing in the payload is believed about identity.
- * S2  A bundle is given only to a node that holds a run of it. Secrets are given only to the node that holds the run's lease in that epoch, and only for that run.
+ * S2  A bundle is given only to a node that holds a run of it. Secrets and saved states are given only to the node that holds the run's lease in that epoch, and only for that run.
  */
 
 import { type Bus, COORDINATOR_QUEUE, nodeOfSubject, subjects, type Subscription } from "@mesh/bus";
 import { isObject, MeshError, retryable, type Service } from "@mesh/kernel";
-import { BundleChunk, BundleChunkRequest, Hello, HelloAnswer, SecretsAnswer, SecretsRequest } from "@mesh/proto";
+import {
+  BundleChunk,
+  BundleChunkRequest,
+  Hello,
+  HelloAnswer,
+  SecretsAnswer,
+  SecretsRequest,
+  StatePart,
+  StateRequest,
+} from "@mesh/proto";
 import { databaseError, type Sql, type Store } from "@mesh/store";
 
 import { storableText, storableValue } from "../runs/storable.ts";
+import { readSavedPart } from "../runs/waiting-store.ts";
 import { PROTOCOL } from "./enrolment.ts";
 import { HEARTBEAT_MS, toLease } from "./heartbeats.ts";
 import { heldBy, recordHello, renew } from "./heartbeat-store.ts";
 import { updateFacts } from "./node-store.ts";
 
 const CHUNK_BYTES = 512 * 1024;
+const MAX_PARTS = 100_000;
 const MAX_FACTS_BYTES = 64 * 1024;
 
 /** Keys and variables one run may see. */
@@ -44,6 +55,8 @@ export function createNodeRpc(deps: NodeRpcDeps): Service {
       BundleChunk.encode(await bundle(deps.store.sql, digest, BundleChunkRequest.decode(data))).finish(),
     secrets: async (digest, data) =>
       SecretsAnswer.encode(await secrets(deps, digest, SecretsRequest.decode(data))).finish(),
+    state: async (digest, data) =>
+      StatePart.encode(await savedPart(deps.store.sql, digest, StateRequest.decode(data))).finish(),
   };
   return {
     name: "node-rpc",
@@ -136,17 +149,24 @@ async function bundle(sql: Sql, digest: string, request: BundleChunkRequest): Pr
     FROM bundles b WHERE b.digest = ${request.digest} AND EXISTS (
       SELECT 1 FROM runs r JOIN nodes n ON n.id = r.node_id
       WHERE r.bundle_digest = b.digest AND n.digest = ${digest} AND n.removed_at IS NULL
-        AND r.state IN ('placed', 'accepted', 'running', 'waiting'))`;
+        AND r.state IN ('placed', 'accepted', 'running'))`;
   const row = rows[0];
   if (row === undefined) throw new MeshError("not_found", `no bundle ${request.digest} for this device`);
   return { total_bytes: row.total, bytes: row.bytes };
+}
+
+async function savedPart(sql: Sql, digest: string, request: StateRequest): Promise<StatePart> {
+  const { run_id: runId, epoch } = request;
+  const part = await readSavedPart(sql, { runId, epoch, digest }, Math.min(request.part, MAX_PARTS));
+  if (part === undefined) throw new MeshError("failed_precondition", `this device does not hold run ${runId}`);
+  return part;
 }
 
 async function secrets(deps: NodeRpcDeps, digest: string, request: SecretsRequest): Promise<SecretsAnswer> {
   const rows = await deps.store.sql<{ workspace_id: string; assistant_id: string; connector: string | null }[]>`
     SELECT r.workspace_id, r.assistant_id, r.options ->> 'connector' AS connector FROM runs r JOIN nodes n ON n.id = r.node_id
     WHERE r.id = ${request.run_id} AND r.lease_epoch = ${request.epoch} AND n.digest = ${digest} AND n.removed_at IS NULL
-      AND r.state IN ('placed', 'accepted', 'running', 'waiting')`;
+      AND r.state IN ('placed', 'accepted', 'running')`;
   const run = rows[0];
   if (run === undefined) throw new MeshError("failed_precondition", `this device does not hold run ${request.run_id}`);
   return deps.secrets({ workspaceId: run.workspace_id, assistantId: run.assistant_id, connector: run.connector ?? "" });

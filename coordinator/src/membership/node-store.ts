@@ -35,7 +35,7 @@ function select(sql: Sql | Tx): ReturnType<Sql> {
     SELECT n.id, n.digest, n.nkey, n.name, n.labels, n.facts, n.slots, n.workspace_ids, n.version, n.draining,
       n.drain_deadline_at, n.created_at, n.removed_at, l.seen_at, l.goodbye, l.load,
       (extract(epoch FROM clock_timestamp() - l.seen_at) * 1000)::float8 AS age_ms,
-      (SELECT count(*)::int FROM runs r WHERE r.node_id = n.id AND r.state IN ('placed', 'accepted', 'running', 'waiting')) AS used
+      (SELECT count(*)::int FROM runs r WHERE r.node_id = n.id AND r.state IN ('placed', 'accepted', 'running')) AS used
     FROM nodes n LEFT JOIN node_liveness l ON l.node_id = n.id`;
 }
 

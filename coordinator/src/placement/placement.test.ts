@@ -38,6 +38,46 @@ test("a named device that is draining or full says so", () => {
   });
 });
 
+test("P5: a run goes on where its files are, though others are emptier", () => {
+  const requirements = { ...ANY, home: { nodeId: "home", isOnly: true } };
+  const nodes = [node("home", { slotsUsed: 3 }), node("other")];
+  expect(place("ws", requirements, nodes)).toMatchObject({
+    kind: "place",
+    nodeId: "home",
+    summary: "home: holds this run's files",
+  });
+  expect(capacityFor("ws", requirements, nodes)).toBe(1);
+});
+
+test.each<[string, Partial<Candidate>, string]>([
+  ["offline", { status: "offline" }, "waiting for device home, which holds this run's files"],
+  ["draining", { draining: true }, "waiting for device home, which holds this run's files: draining"],
+  ["full", { slotsUsed: 4 }, "waiting for device home, which holds this run's files: all 4 slots in use"],
+])("P5: a run that needs its files waits for their device while that is %s", (_what, over, reason) => {
+  const nodes = [node("home", over), node("other")];
+  expect(place("ws", { ...ANY, home: { nodeId: "home", isOnly: true } }, nodes)).toMatchObject({
+    kind: "wait",
+    reason,
+  });
+});
+
+test("P5: a run that can do without its files leaves a device that is away or removed, and no other", () => {
+  const requirements = { ...ANY, home: { nodeId: "home", isOnly: false } };
+  const placed = (...nodes: readonly Candidate[]): unknown => place("ws", requirements, nodes);
+  const elsewhere = { kind: "place", nodeId: "other", summary: "other: the only node that fits (4 of 4 slots free)" };
+  expect(placed(node("home", { status: "offline" }), node("other"))).toMatchObject(elsewhere);
+  expect(placed(node("other"))).toMatchObject(elsewhere);
+  expect(placed(node("home", { status: "suspect", slotsUsed: 3 }), node("other"))).toMatchObject({ nodeId: "home" });
+  expect(placed(node("home", { slotsUsed: 4 }), node("other"))).toMatchObject({ kind: "wait" });
+});
+
+test("P1 and P5: a run that names a device stays there, whatever holds its files", () => {
+  const requirements = { ...ANY, nodeId: "named", home: { nodeId: "home", isOnly: false } };
+  expect(place("ws", requirements, [node("named", { status: "offline" }), node("home")])).toMatchObject({
+    kind: "wait",
+  });
+});
+
 test("a label that no device has is named in the reason", () => {
   expect(place("ws", { ...ANY, labels: { gpu: "yes" } }, [node("a"), node("b", { labels: { gpu: "no" } })])).toEqual({
     kind: "wait",

@@ -5,6 +5,8 @@
  * P2  A node is chosen only when it is not offline, not draining, allowed for the workspace, fits every demand and has a free slot.
  * P3  The same input gives the same choice.
  * P4  Labels are set by people and decide access; facts are claims of the device and decide fit only.
+ * P5  A run that goes on is placed on the device that holds its files, or waits for it; only when it may do without them, and
+ *     the device is away, it goes elsewhere.
  */
 
 /** What a run demands of a node. Empty strings and lists demand nothing. */
@@ -15,6 +17,15 @@ export interface Requirements {
   readonly os: string;
   readonly arch: string;
   readonly tools: readonly string[];
+  /** Where a run that goes on has its files. */
+  readonly home?: Home;
+}
+
+/** The device that holds the files of a run. */
+export interface Home {
+  readonly nodeId: string;
+  /** The run waits for it however long it is away. */
+  readonly isOnly: boolean;
 }
 
 /** A node as placement sees it. */
@@ -61,8 +72,13 @@ const MAX_VERDICTS = 20;
 
 /** Decides where a run of `workspaceId` goes. */
 export function place(workspaceId: string, requirements: Requirements, nodes: readonly Candidate[]): Decision {
-  const named = requirements.nodeId === "" ? undefined : nodes.find((node) => node.id === requirements.nodeId);
-  if (requirements.nodeId !== "") return placeNamed(workspaceId, requirements, named);
+  const bound = boundTo(requirements, nodes);
+  if (bound !== undefined)
+    return placeNamed(
+      workspaceId,
+      requirements,
+      nodes.find((node) => node.id === bound),
+    );
   const fit: Candidate[] = [];
   const unfit: Candidate[] = [];
   const obstacles = new Set<Obstacle>();
@@ -96,10 +112,19 @@ export function place(workspaceId: string, requirements: Requirements, nodes: re
 
 /** How many runs with these demands could be placed now. */
 export function capacityFor(workspaceId: string, requirements: Requirements, nodes: readonly Candidate[]): number {
+  const bound = boundTo(requirements, nodes);
   return nodes
-    .filter((node) => requirements.nodeId === "" || node.id === requirements.nodeId)
+    .filter((node) => bound === undefined || node.id === bound)
     .filter((node) => obstacle(workspaceId, requirements, node) === undefined)
     .reduce((sum, node) => sum + free(node), 0);
+}
+
+/** The one device a run may be placed on: the one it names, or the one with its files. */
+function boundTo({ nodeId, home }: Requirements, nodes: readonly Candidate[]): string | undefined {
+  if (nodeId !== "") return nodeId;
+  if (home === undefined || home.isOnly) return home?.nodeId;
+  const isThere = nodes.some((node) => node.id === home.nodeId && node.status !== "offline");
+  return isThere ? home.nodeId : undefined;
 }
 
 function placeNamed(workspaceId: string, requirements: Requirements, node: Candidate | undefined): Decision {
@@ -108,9 +133,11 @@ function placeNamed(workspaceId: string, requirements: Requirements, node: Candi
   const text = obstacleText(workspaceId, requirements, node);
   const verdicts = [verdict(node, text, found === undefined)];
   if (found === undefined) {
-    return { kind: "place", nodeId: node.id, node: node.name, summary: `${node.name}: named by the run`, verdicts };
+    const summary = `${node.name}: ${requirements.home === undefined ? "named by the run" : "holds this run's files"}`;
+    return { kind: "place", nodeId: node.id, node: node.name, summary, verdicts };
   }
-  const reason = found === "offline" ? `waiting for device ${node.name}` : `waiting for device ${node.name}: ${text}`;
+  const device = `${node.name}${requirements.home === undefined ? "" : ", which holds this run's files"}`;
+  const reason = found === "offline" ? `waiting for device ${device}` : `waiting for device ${device}: ${text}`;
   return { kind: "wait", reason, verdicts };
 }
 

@@ -4,7 +4,7 @@ import type { Tx } from "@mesh/store";
 
 import type { Decision } from "../placement/placement.ts";
 import type { RunDraft } from "./run-draft.ts";
-import { appendToLogs } from "./run-log.ts";
+import { appendToLogs, timeLeft } from "./run-log.ts";
 import type { StoredPlacement, StoredRequirements } from "./run-row.ts";
 import { LEASE_MS, RUN_EVENT } from "./run-state.ts";
 
@@ -26,6 +26,7 @@ export interface Dispatchable {
   readonly priority: number;
   readonly timeoutMs: number;
   readonly createdBy: string;
+  readonly resume: boolean;
   readonly attempt: number;
   readonly epoch: number;
   /** See `queueKeyOf`. */
@@ -91,8 +92,8 @@ export async function pickQueued(
   if (groups.length === 0) return [];
   const rows = await tx<Omit<Dispatchable, "draft">[]>`
     SELECT r.id, r.workspace_id AS "workspaceId", r.assistant_id AS "assistantId", r.bundle_digest AS "bundleDigest", r.input,
-      r.options, r.metadata, r.requirements, r.priority, r.timeout_ms AS "timeoutMs", r.created_by AS "createdBy", r.attempt,
-      r.lease_epoch AS epoch, r.queue_key AS "queueKey"
+      r.options, r.metadata, r.requirements, r.priority, ${timeLeft(tx)} AS "timeoutMs", r.created_by AS "createdBy",
+      r.attempt, r.saved_epoch IS NOT NULL AS resume, r.lease_epoch AS epoch, r.queue_key AS "queueKey"
     FROM runs r WHERE r.state = 'queued' AND r.cancel_requested_at IS NULL AND r.id IN (
       SELECT q.id FROM unnest(${groups.map((g) => g.queueKey)}::text[], ${groups.map((g) => Math.min(g.capacity, limit))}::int[])
         AS k (key, capacity) CROSS JOIN LATERAL (

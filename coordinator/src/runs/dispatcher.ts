@@ -255,7 +255,9 @@ function decide(runs: readonly Dispatchable[], nodes: readonly PlacementNode[]):
 }
 
 function toDemands(stored: StoredRequirements): Requirements {
-  return { nodeId: stored.node_id, labels: stored.labels, os: stored.os, arch: stored.arch, tools: stored.tools };
+  const { node_id: nodeId, labels, os, arch, tools, home } = stored;
+  const bare = { nodeId, labels, os, arch, tools };
+  return home === undefined ? bare : { ...bare, home: { nodeId: home.node_id, isOnly: home.is_only } };
 }
 
 function fromDraft(draft: RunDraft): Fresh {
@@ -272,6 +274,7 @@ function fromDraft(draft: RunDraft): Fresh {
     priority: draft.priority,
     timeoutMs: draft.timeoutMs,
     createdBy: draft.createdBy,
+    resume: false,
     attempt: 0,
     epoch: 0,
     queueKey: queueKeyOf(workspaceId, requirements),

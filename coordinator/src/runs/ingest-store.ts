@@ -4,6 +4,7 @@ import type { Tx } from "@mesh/store";
 
 import type { FoldRow, RunChange } from "./run-fold.ts";
 import { appendToLogs, freshQueueUntil } from "./run-log.ts";
+import { keepQuestions, keepStateParts } from "./waiting-store.ts";
 import { isTerminal, RUN_EVENT } from "./run-state.ts";
 
 /** A locked run. */
@@ -28,7 +29,7 @@ export async function lockRuns(tx: Tx, runIds: readonly string[]): Promise<reado
 
 /** Stores events and the state they stand for. A held run stays held: only a heartbeat shows that its device can be reached. */
 export async function appendNodeEvents(tx: Tx, changes: readonly IngestChange[]): Promise<void> {
-  const grown = changes.filter((change) => change.events.length > 0);
+  const grown = changes.filter((change) => change.hasGrown);
   if (grown.length === 0) return;
   const rows = grown.flatMap((change) =>
     change.events.map((event, i) => ({ change, event, seq: change.lastSeq + 1 + i })),
@@ -41,7 +42,7 @@ export async function appendNodeEvents(tx: Tx, changes: readonly IngestChange[])
       ${rows.map((r) => r.event.n)}::int[], ${rows.map((r) => r.event.at_ms)}::float8[], ${rows.map((r) => r.event.kind)}::text[],
       ${rows.map((r) => r.event.delta_of)}::text[], ${rows.map((r) => r.event.body)}::text[]
     ) AS e (run_id, seq, epoch, n, at_ms, kind, delta_of, body)`;
-  await Promise.all([updated, inserted]);
+  await Promise.all([updated, inserted, keepStateParts(tx, grown), keepQuestions(tx, grown)]);
   const requeued = grown.filter((change) => change.requeueReason !== undefined);
   await appendToLogs(
     tx,
@@ -59,24 +60,31 @@ async function updateRuns(tx: Tx, grown: readonly RunChange[]): Promise<void> {
     UPDATE runs r SET
       last_seq = r.last_seq + c.events, committed_n = c.committed_n, state = c.state,
       reason = CASE WHEN c.requeued = 1 THEN 'starting again: the device handed it back'
+        WHEN c.asked = 1 THEN c.reason
         WHEN c.ended = 0 AND r.hold_until IS NOT NULL THEN r.reason ELSE '' END,
-      hold_until = CASE WHEN 1 IN (c.ended, c.requeued) THEN NULL ELSE r.hold_until END,
+      hold_until = CASE WHEN 1 IN (c.ended, c.requeued, c.asked) THEN NULL ELSE r.hold_until END,
       queue_until = CASE WHEN c.requeued = 1 THEN ${freshQueueUntil(tx)} ELSE r.queue_until END,
       started_at = CASE WHEN c.requeued = 1 THEN NULL WHEN c.started = 1 THEN coalesce(r.started_at, clock_timestamp())
         ELSE r.started_at END,
       finished_at = CASE WHEN c.ended = 1 THEN clock_timestamp() ELSE NULL END,
-      lease_until = CASE WHEN 1 IN (c.ended, c.requeued) THEN NULL ELSE r.lease_until END,
-      node_id = CASE WHEN c.requeued = 1 THEN NULL ELSE r.node_id END,
+      lease_until = CASE WHEN 1 IN (c.ended, c.requeued, c.asked) THEN NULL ELSE r.lease_until END,
+      node_id = CASE WHEN 1 IN (c.requeued, c.asked) THEN NULL ELSE r.node_id END,
+      saved_epoch = CASE WHEN c.asked = 1 THEN r.lease_epoch ELSE r.saved_epoch END,
+      active_ms = r.active_ms + c.active_ms,
+      requirements = CASE WHEN c.asked = 1 THEN r.requirements || jsonb_build_object('home', jsonb_build_object(
+          'node_id', r.node_id, 'node', (SELECT n.name FROM nodes n WHERE n.id = r.node_id), 'is_only', r.on_lost <> 'replace'
+        )) ELSE r.requirements END,
       error = CASE WHEN c.ended = 1 THEN c.error::jsonb END,
       output = CASE WHEN c.ended = 1 THEN c.output ELSE '' END,
       usage = CASE WHEN c.ended = 1 THEN c.usage::jsonb END
     FROM unnest(
       ${grown.map((c) => c.runId)}::text[], ${grown.map((c) => c.events.length)}::int[], ${grown.map((c) => c.committedN)}::int[],
       ${grown.map((c) => c.state)}::text[], ${grown.map((c) => Number(c.started))}::int[], ${grown.map((c) => Number(isTerminal(c.state)))}::int[],
-      ${grown.map((c) => Number(c.requeueReason !== undefined))}::int[],
+      ${grown.map((c) => Number(c.requeueReason !== undefined))}::int[], ${grown.map((c) => Number(c.asked !== undefined))}::int[],
+      ${grown.map((c) => c.asked?.reason ?? "")}::text[], ${grown.map((c) => c.asked?.activeMs ?? 0)}::int8[],
       ${grown.map((c) => (c.result?.error === undefined ? null : JSON.stringify(c.result.error)))}::text[],
       ${grown.map((c) => c.result?.output ?? "")}::text[],
       ${grown.map((c) => (c.result?.usage === undefined ? null : JSON.stringify(c.result.usage)))}::text[]
-    ) AS c (id, events, committed_n, state, started, ended, requeued, error, output, usage)
+    ) AS c (id, events, committed_n, state, started, ended, requeued, asked, reason, active_ms, error, output, usage)
     WHERE r.id = c.id`;
 }

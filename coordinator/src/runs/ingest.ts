@@ -96,7 +96,7 @@ async function ingest(deps: IngestDeps, messages: readonly StreamMessage[]): Pro
   const incoming = collect(deps.log, messages);
   const changes = await deps.store.sql.begin<RunChange[]>((tx) => store(tx, incoming));
   for (const message of messages) message.ack();
-  const grown = changes.filter((change) => change.events.length > 0);
+  const grown = changes.filter((change) => change.hasGrown);
   deps.committed(grown.map((change) => change.runId));
   deps.counted(grown.reduce((sum, change) => sum + change.events.length, 0));
   if (grown.some((change) => change.freesSlot)) deps.slotsFreed();

@@ -39,7 +39,7 @@ export async function findNode(
 }
 
 /**
- * Ends a queued run at once; marks any other for cancellation and returns where it must be told.
+ * Ends a run that is on no device at once; marks any other for cancellation and returns where it must be told.
  * Does nothing to a run that ended or is being cancelled already (then it is told again).
  */
 export async function requestCancel(
@@ -55,6 +55,7 @@ export async function requestCancel(
       FROM runs r LEFT JOIN nodes n ON n.id = r.node_id WHERE r.id = ${runId} FOR UPDATE OF r`;
     const row = rows[0];
     if (row === undefined || ["succeeded", "failed", "cancelled", "lost"].includes(row.state)) return undefined;
+    const isOnNoDevice = row.state === "queued" || row.state === "waiting";
     if (!row.asked) {
       await tx`UPDATE runs SET cancel_requested_at = now() WHERE id = ${runId}`;
       await insertAudit(tx, {
@@ -64,9 +65,9 @@ export async function requestCancel(
         object: runId,
         workspaceId: row.workspace_id,
       });
-      if (row.state === "queued") await finishRuns(tx, [runId], { state: "cancelled" });
+      if (isOnNoDevice) await finishRuns(tx, [runId], { state: "cancelled" });
       else await appendToLogs(tx, [{ runId, kind: RUN_EVENT.cancelling, body: { by: audit.actor } }]);
     }
-    return row.digest === null || row.state === "queued" ? undefined : { digest: row.digest, epoch: row.lease_epoch };
+    return row.digest === null || isOnNoDevice ? undefined : { digest: row.digest, epoch: row.lease_epoch };
   });
 }

@@ -3,6 +3,7 @@
 import { type Bus, subjects } from "@mesh/bus";
 import { type Ids, isId, MeshError } from "@mesh/kernel";
 import {
+  type AnswerRunRequest,
   Command,
   type CreateRunRequest,
   type FollowRunResponse,
@@ -14,6 +15,7 @@ import type { Store } from "@mesh/store";
 import type { Access, Need } from "../auth/access.ts";
 import { actorOf } from "../auth/caller.ts";
 import type { Call, RunApi } from "../gateway/operation.ts";
+import { toAnswer } from "./answer-rule.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { EventTail } from "./event-tail.ts";
 import { endsRun, requireReached, toRunEvent, withSnapshots } from "./event-view.ts";
@@ -23,6 +25,7 @@ import { listEvents, listRuns, type RunRow, type StoredRequirements } from "./ru
 import { isTerminal, type OnLost, toRunState } from "./run-state.ts";
 import { toRun } from "./run-view.ts";
 import { RunReads } from "./run-reads.ts";
+import { recordAnswer } from "./waiting-store.ts";
 
 const DEFAULT_TIMEOUT_S = 3600;
 const DEFAULT_QUEUE_TTL_S = 86_400;
@@ -68,6 +71,7 @@ export function createRunApi(given: Omit<RunApiDeps, "reads">): RunApi {
     },
     getRun: async (request, call) => ({ run: toRun(await allowed(deps, request.run, call, "read")) }),
     cancelRun: (request, call) => cancelRun(deps, request.run, call),
+    answerRun: (request, call) => answerRun(deps, request, call),
     retryRun: (request, call) => retryRun(deps, request.run, call),
     listRunEvents: (request, call) => listRunEvents(deps, request, call),
     followRun: (request, call) => followRun(deps, request.run, request.after_seq, call),
@@ -191,6 +195,16 @@ async function cancelRun(deps: RunApiDeps, runId: string, call: Call): ReturnTyp
   return { run: toRun(await mustFind(deps, runId)) };
 }
 
+async function answerRun(deps: RunApiDeps, request: AnswerRunRequest, call: Call): ReturnType<RunApi["answerRun"]> {
+  const { run: runId } = request;
+  await allowed(deps, runId, call, "write");
+  const by = { auditId: deps.ids.next("audit"), actor: actorOf(call.caller) };
+  const { goesOn } = await recordAnswer(deps.store.sql, runId, toAnswer(request), by);
+  deps.committed([runId]);
+  if (goesOn) deps.dispatcher.poke();
+  return { run: toRun(await mustFind(deps, runId)) };
+}
+
 async function retryRun(deps: RunApiDeps, runId: string, call: Call): ReturnType<RunApi["retryRun"]> {
   const old = await allowed(deps, runId, call, "write");
   if (!isTerminal(old.state)) {
@@ -217,7 +231,7 @@ async function retryRun(deps: RunApiDeps, runId: string, call: Call): ReturnType
     input: old.input,
     options: old.options,
     metadata: old.metadata,
-    requirements: old.requirements,
+    requirements: withoutHome(old.requirements),
     onLost: old.on_lost,
     priority: old.priority,
     timeoutMs: old.timeout_ms,
@@ -227,6 +241,11 @@ async function retryRun(deps: RunApiDeps, runId: string, call: Call): ReturnType
     idempotencyKey: "",
   };
   return { run: toRun(await mustFind(deps, await deps.dispatcher.create(draft))) };
+}
+
+// A retry begins from nothing, so no device has files of it.
+function withoutHome({ home: _home, ...requirements }: StoredRequirements): StoredRequirements {
+  return requirements;
 }
 
 async function listRunEvents(

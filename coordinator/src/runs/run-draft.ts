@@ -32,8 +32,9 @@ export interface RunDraft {
 
 /** Runs with equal keys have equal demands: one placement decision serves them all. */
 export function queueKeyOf(workspaceId: string, requirements: StoredRequirements): string {
-  const { node_id, labels, os, arch, tools } = requirements;
-  const text = canonicalJson({ workspaceId, node_id, labels, os, arch, tools: tools.toSorted() });
+  const { node_id, labels, os, arch, tools, home } = requirements;
+  const demands = { workspaceId, node_id, labels, os, arch, tools: tools.toSorted() };
+  const text = canonicalJson(home === undefined ? demands : { ...demands, home: { ...home } });
   return createHash("sha256").update(text).digest("hex").slice(0, 24);
 }
 

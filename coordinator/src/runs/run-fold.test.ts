@@ -27,6 +27,8 @@ function fold(
   return foldBatch({ ...ROW, ...over }, { parts: [{ node: from.node ?? "a", epoch: from.epoch ?? 2, events }] });
 }
 
+const ASKED = { pending: [{ id: "c", kind: "approval", tool: "bash", text: "bash needs you" }], duration_ms: 1500.4 };
+
 const failed = (code: string): object => ({ state: "failed", output: "", error: { code, message: "why" } });
 
 test.each<[string, Partial<FoldRow>, readonly NodeEvent[], Partial<RunChange>]>([
@@ -122,6 +124,30 @@ test.each<[string, Partial<FoldRow>, readonly NodeEvent[], Partial<RunChange>]>(
     [event(1, "run.finished", failed("runner_crashed"))],
     { state: "failed", ended: true },
   ],
+  [
+    "a question ends the epoch and frees the slot",
+    { state: "running" },
+    [event(1, "run.asked", ASKED), event(2, "message")],
+    { state: "waiting", ended: true, freesSlot: true, committedN: 1, requeueReason: undefined, result: undefined },
+  ],
+  [
+    "a question of a run that is being cancelled is its end",
+    { state: "running", cancel_requested: true },
+    [event(1, "run.asked", ASKED)],
+    { state: "cancelled", ended: true, asked: undefined },
+  ],
+  [
+    "a question that nobody can answer is a failure",
+    { state: "running" },
+    [event(1, "run.asked", { pending: [{ id: "" }] })],
+    { state: "failed", asked: undefined },
+  ],
+  [
+    "a waiting run takes nothing more of its epoch, and its node is told again",
+    { state: "waiting", committed_n: 4 },
+    [event(5, "message")],
+    { state: "waiting", committedN: 4, ended: true, freesSlot: false, hasGrown: false, resendFrom: undefined },
+  ],
 ])("%s", (_title, row, events, expected) => {
   expect(fold(row, events)).toMatchObject(expected);
 });
@@ -136,6 +162,56 @@ test("N3: events of another epoch or another node are refused", () => {
 test("an end that goes back to the queue does not look like an end to readers", () => {
   const change = fold({ state: "running", on_lost: "replace" }, [event(1, "run.finished", failed("handed_back"))]);
   expect(change.events.map((taken) => taken.kind)).toEqual(["run.handed_back"]);
+});
+
+test("pieces of a saved state are kept apart from the log, and count in the order of the node", () => {
+  const change = fold({ state: "running", committed_n: 3 }, [
+    event(4, "message"),
+    event(5, "run.state", '{"a'),
+    event(6, "run.state", '":1}'),
+    event(7, "run.asked", ASKED),
+  ]);
+  expect(change.events.map((taken) => [taken.n, taken.kind])).toEqual([
+    [4, "message"],
+    [7, "run.asked"],
+  ]);
+  expect(change.stateParts.map(({ n, body }) => [n, body])).toEqual([
+    [5, '{"a'],
+    [6, '":1}'],
+  ]);
+  expect(change).toMatchObject({ committedN: 7, hasGrown: true, asked: { activeMs: 1500 } });
+  const piecesOnly = fold({ state: "running", committed_n: 4 }, [event(5, "run.state", "x")]);
+  expect(piecesOnly).toMatchObject({ events: [], committedN: 5, hasGrown: true, state: "running" });
+});
+
+test.each([
+  ["a negative time", -5, 0],
+  ["more than a run may take", 1e12, 604_800_000],
+  ["no number", "long", 0],
+])("%s is no time that a run took", (_what, duration_ms, expected) => {
+  const change = fold({ state: "running" }, [event(1, "run.asked", { ...ASKED, duration_ms })]);
+  expect(change.asked?.activeMs).toBe(expected);
+});
+
+test("readers see what is asked in one shape, and the end of a question that cannot be asked as an end", () => {
+  const asked = fold({ state: "running" }, [event(1, "run.asked", { ...ASKED, more: "x" })]);
+  expect(JSON.parse(asked.events[0]?.body ?? "")).toEqual({
+    pending: [
+      {
+        id: "c",
+        kind: "approval",
+        tool: "bash",
+        arguments: {},
+        text: "bash needs you",
+        choices: [],
+        arguments_cut: false,
+      },
+    ],
+  });
+  for (const cancel_requested of [true, false]) {
+    const ended = fold({ state: "running", cancel_requested }, [event(1, "run.asked", {})]);
+    expect(ended.events.map((taken) => taken.kind)).toEqual(["run.finished"]);
+  }
 });
 
 test("N1: however a run's events are cut, doubled and shuffled, each is taken once and in order, and the end is the same", () => {

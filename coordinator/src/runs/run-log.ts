@@ -42,6 +42,11 @@ export async function appendToLogs(tx: Tx, entries: readonly LogEntry[]): Promis
     ) AS e (run_id, seq, epoch, kind, body)`;
 }
 
+/** What runs `r` may still take: the time before they waited for a person counts, the waiting does not. */
+export function timeLeft(sql: Sql | Tx): ReturnType<Sql> {
+  return sql`greatest(1000, r.timeout_ms - r.active_ms)`;
+}
+
 /** For runs `r` that go back to the queue: they may wait there as long as they might at first, at most a day. */
 export function freshQueueUntil(sql: Sql | Tx): ReturnType<Sql> {
   return sql`greatest(r.queue_until, now() + least(r.queue_until - r.created_at, interval '1 day'))`;

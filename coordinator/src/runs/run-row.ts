@@ -14,6 +14,17 @@ export interface StoredRequirements {
   readonly os: string;
   readonly arch: string;
   readonly tools: readonly string[];
+  /** Set once the run has waited for a person. */
+  readonly home?: StoredHome;
+}
+
+/** The device that holds the files of a run, as stored. */
+export interface StoredHome {
+  readonly node_id: string;
+  /** Its name when the run left it; for people only. */
+  readonly node: string;
+  /** The run is worth nothing without its files: it waits for the device however long that is away. */
+  readonly is_only: boolean;
 }
 
 /** The newest placement decision, as stored. */
@@ -57,6 +68,8 @@ export interface RunRow {
   readonly created_at: Date;
   readonly started_at: Date | null;
   readonly finished_at: Date | null;
+  /** What it asks and nobody has answered: `PendingItem`s as JSON, with commas between; absent in lists. */
+  readonly pending?: string;
 }
 
 function columns(sql: Sql | Tx): ReturnType<Sql> {
@@ -69,7 +82,11 @@ function columns(sql: Sql | Tx): ReturnType<Sql> {
 /** Runs by id; unknown ids are missing. */
 export async function findRuns(sql: Sql | Tx, runIds: readonly string[]): Promise<readonly RunRow[]> {
   return sql<RunRow[]>`
-    SELECT ${columns(sql)} FROM runs r LEFT JOIN nodes n ON n.id = r.node_id WHERE r.id = ANY (${[...runIds]})`;
+    SELECT ${columns(sql)}, CASE WHEN r.state = 'waiting' THEN (
+        SELECT coalesce(string_agg(q.item, ',' ORDER BY q.position), '') FROM run_questions q
+        WHERE q.run_id = r.id AND q.epoch = r.saved_epoch AND q.answer IS NULL
+      ) ELSE '' END AS pending
+    FROM runs r LEFT JOIN nodes n ON n.id = r.node_id WHERE r.id = ANY (${[...runIds]})`;
 }
 
 /** Filters of {@link listRuns}; empty strings filter nothing. */

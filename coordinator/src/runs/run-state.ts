@@ -53,9 +53,15 @@ export const RUN_EVENT = {
   started: "run.started",
   /** The device gave the run up and it goes back to the queue. */
   handedBack: "run.handed_back",
+  /** The run waits for a person; sent by the device as the last event of its epoch. */
+  asked: "run.asked",
+  answered: "run.answered",
   /** The last event of every run. */
   finished: "run.finished",
 } as const;
+
+/** Kind of the events that carry the saved state of a run; they are no part of its log. */
+export const STATE_KIND = "run.state";
 
 /** Length of a lease; renewed by heartbeats. */
 export const LEASE_MS = 60_000;

@@ -1,6 +1,6 @@
 /** A stored run as clients see it. */
 
-import type { Placement, Run } from "@mesh/proto";
+import type { PendingItem, Placement, Run } from "@mesh/proto";
 
 import type { RunRow, StoredPlacement } from "./run-row.ts";
 
@@ -14,7 +14,8 @@ export function toRun(row: RunRow): Run {
     reason: row.reason,
     input: row.input,
     node_id: row.node_id ?? undefined,
-    node: row.node_name ?? undefined,
+    // A run that waits for a person is on no device; people want to know where it was all the same.
+    node: row.node_name ?? (row.state === "waiting" ? row.requirements.home?.node : undefined),
     epoch: row.lease_epoch,
     attempt: row.attempt,
     last_seq: row.last_seq,
@@ -37,6 +38,8 @@ export function toRun(row: RunRow): Run {
     usage: row.usage ?? undefined,
     created_by: row.created_by,
     retry_of: row.retry_of ?? undefined,
+    // Written by this program, in the shape that clients see.
+    pending: JSON.parse(`[${row.pending ?? ""}]`) as PendingItem[],
   };
 }
 

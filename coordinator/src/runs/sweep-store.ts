@@ -5,7 +5,7 @@
 
 import { forgetIdempotency, type Sql, type Tx } from "@mesh/store";
 
-import { appendToLogs, freshQueueUntil, type LogEntry } from "./run-log.ts";
+import { appendToLogs, freshQueueUntil, type LogEntry, timeLeft } from "./run-log.ts";
 import { ACCEPT_MS, HOLD_MS, LEASE_MS, MAX_ATTEMPTS, RUN_EVENT } from "./run-state.ts";
 import type { Assignment, Work } from "./work-publisher.ts";
 
@@ -100,7 +100,7 @@ export async function expireLeases(sql: Sql): Promise<{ released: readonly Relea
         r.cancel_requested_at IS NOT NULL AS cancelled, coalesce(r.hold_until < now(), false) AS held_out,
         coalesce(l.seen_at > now() - interval '15 s' AND NOT l.goodbye, false) AS alive
       FROM runs r JOIN nodes n ON n.id = r.node_id LEFT JOIN node_liveness l ON l.node_id = n.id
-      WHERE r.state IN ('placed', 'accepted', 'running', 'waiting') AND r.lease_until < now()
+      WHERE r.state IN ('placed', 'accepted', 'running') AND r.lease_until < now()
         AND NOT (r.state = 'placed' AND ${isUnreported(tx)})
         AND (r.hold_until IS NULL OR r.hold_until < now() OR r.cancel_requested_at IS NOT NULL
           OR (l.seen_at > now() - interval '15 s' AND NOT l.goodbye))
@@ -137,7 +137,8 @@ export async function expireRuns(sql: Sql): Promise<readonly string[]> {
       });
     }
     const overdue = await tx<{ id: string }[]>`
-      SELECT id FROM runs WHERE state IN ('running', 'accepted') AND started_at < now() - (timeout_ms + 120000) * interval '1 ms'
+      SELECT id FROM runs r WHERE state IN ('running', 'accepted') AND started_at IS NOT NULL
+        AND greatest(started_at, placed_at) < now() - (${timeLeft(tx)} + 120000) * interval '1 ms'
       ORDER BY id LIMIT ${BATCH} FOR UPDATE SKIP LOCKED`;
     const overdueIds = overdue.map((row) => row.id);
     await finishRuns(tx, overdueIds, {
@@ -159,13 +160,14 @@ export async function takeFromRemoved(
 ): Promise<readonly string[]> {
   const rows = await tx<{ id: string; state: string; cancelled: boolean; movable: boolean }[]>`
     SELECT r.id, r.state, r.cancel_requested_at IS NOT NULL AS cancelled,
-      r.requirements ->> 'node_id' <> ${node.id} AND ((r.state = 'placed' AND ${isUnreported(tx)})
-        OR (r.on_lost = 'replace' AND r.attempt < ${MAX_ATTEMPTS})) AS movable
-    FROM runs r WHERE (r.node_id = ${node.id} AND r.state IN ('placed', 'accepted', 'running', 'waiting'))
-      OR (r.state = 'queued' AND r.requirements ->> 'node_id' = ${node.id})
+      r.requirements ->> 'node_id' <> ${node.id} AND ((r.state = 'placed' AND ${isUnreported(tx)}
+          AND NOT ${isBoundTo(tx, node.id)}) OR (r.on_lost = 'replace' AND r.attempt < ${MAX_ATTEMPTS})) AS movable
+    FROM runs r WHERE (r.node_id = ${node.id} AND r.state IN ('placed', 'accepted', 'running'))
+      OR (r.state IN ('queued', 'waiting') AND ${isBoundTo(tx, node.id)})
     ORDER BY r.id FOR UPDATE`;
   const idsOf = (test: (row: (typeof rows)[number]) => boolean): string[] => rows.filter(test).map((row) => row.id);
-  const isLeft = (row: (typeof rows)[number]): boolean => !row.cancelled && (row.state === "queued" || !row.movable);
+  const isOff = (row: (typeof rows)[number]): boolean => row.state === "queued" || row.state === "waiting";
+  const isLeft = (row: (typeof rows)[number]): boolean => !row.cancelled && (isOff(row) || !row.movable);
   const code = "device_removed";
   await finishRuns(
     tx,
@@ -174,13 +176,13 @@ export async function takeFromRemoved(
   );
   await finishRuns(
     tx,
-    idsOf((row) => isLeft(row) && row.state !== "queued"),
+    idsOf((row) => isLeft(row) && !isOff(row)),
     { state: "lost", code, message: `device ${node.name} was removed while it held this run` },
   );
   await finishRuns(
     tx,
-    idsOf((row) => isLeft(row) && row.state === "queued"),
-    { state: "failed", code, message: `device ${node.name}, which this run waited for, was removed` },
+    idsOf((row) => isLeft(row) && isOff(row)),
+    { state: "failed", code, message: `device ${node.name}, which this run needs, was removed` },
   );
   await release(
     tx,
@@ -190,12 +192,18 @@ export async function takeFromRemoved(
   return rows.map((row) => row.id);
 }
 
+// It may run nowhere else: it names the device, or has its files there and cannot do without them.
+function isBoundTo(sql: Sql | Tx, nodeId: string): ReturnType<Sql> {
+  return sql`(r.requirements ->> 'node_id' = ${nodeId} OR coalesce(r.requirements #>> '{home,node_id}' = ${nodeId}
+    AND (r.requirements #>> '{home,is_only}')::boolean, false))`;
+}
+
 /** Placed runs to publish again, since their message may be lost. */
 export async function unacceptedWork(sql: Sql, olderThanMs: number): Promise<readonly Assignment[]> {
   const rows = await sql<(Work & { digest: string })[]>`
     SELECT r.id, r.lease_epoch AS epoch, r.attempt, r.workspace_id AS "workspaceId", r.assistant_id AS "assistantId",
-      r.bundle_digest AS "bundleDigest", r.input, r.options, r.metadata, r.timeout_ms AS "timeoutMs",
-      r.created_by AS "createdBy", n.digest
+      r.bundle_digest AS "bundleDigest", r.input, r.options, r.metadata, ${timeLeft(sql)} AS "timeoutMs",
+      r.created_by AS "createdBy", r.saved_epoch IS NOT NULL AS resume, n.digest
     FROM runs r JOIN nodes n ON n.id = r.node_id
     WHERE r.state = 'placed' AND r.placed_at < now() - ${olderThanMs} * interval '1 ms' AND ${isUnreported(sql)}
     ORDER BY r.id LIMIT ${BATCH}`;
@@ -207,7 +215,7 @@ export async function pendingCancels(sql: Sql): Promise<readonly Released[]> {
   const rows = await sql<ReleasedRow[]>`
     SELECT r.id, r.node_id AS old_node, n.digest, r.lease_epoch, n.name AS node_name, r.attempt
     FROM runs r JOIN nodes n ON n.id = r.node_id
-    WHERE r.state IN ('placed', 'accepted', 'running', 'waiting') AND r.cancel_requested_at IS NOT NULL LIMIT ${BATCH}`;
+    WHERE r.state IN ('placed', 'accepted', 'running') AND r.cancel_requested_at IS NOT NULL LIMIT ${BATCH}`;
   return rows.map(toReleased);
 }
 

@@ -27,6 +27,7 @@ import {
   requeueUnaccepted,
   unacceptedWork,
 } from "./sweep-store.ts";
+import { dropOldStates } from "./waiting-store.ts";
 import type { Assignment, WorkPublisher } from "./work-publisher.ts";
 
 const TICK_MS = 1000;
@@ -129,6 +130,7 @@ function stepsOf(deps: SweeperDeps, { tick, heardMs: heard, retention }: Round):
   if (tick % HOUSEKEEPING_EVERY_TICKS === 0) {
     steps.push(
       () => dropExpired(sql),
+      () => dropOldStates(sql),
       async () => void (await dropOldDeltas(sql, deps.deltaRetentionMs, retention)),
       async () => void (await dropEndedMemory(sql, ENDED_MEMORY_BATCH)),
     );

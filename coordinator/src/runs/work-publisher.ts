@@ -21,6 +21,8 @@ export interface Work {
   readonly metadata: Readonly<Record<string, unknown>>;
   readonly timeoutMs: number;
   readonly createdBy: string;
+  /** It goes on from its saved state. */
+  readonly resume: boolean;
 }
 
 /** A run and the node that holds its lease. */
@@ -101,5 +103,6 @@ function toItem(run: Work, connectors: WorkspaceConnectors | undefined): WorkIte
     lease_ms: LEASE_MS,
     user_id: run.createdBy,
     attempt: run.attempt,
+    resume: run.resume,
   };
 }

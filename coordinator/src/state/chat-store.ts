@@ -62,6 +62,9 @@ function readMessages(messages: Json | undefined): readonly string[] {
   return messages.map((message) => {
     const body = JSON.stringify(message);
     if (body.length <= MAX_BODY_CHARS) return body;
-    throw new MeshError("resource_exhausted", `a message of more than ${MAX_BODY_CHARS / 1024} KiB cannot be kept in a chat`);
+    throw new MeshError(
+      "resource_exhausted",
+      `a message of more than ${MAX_BODY_CHARS / 1024} KiB cannot be kept in a chat`,
+    );
   });
 }

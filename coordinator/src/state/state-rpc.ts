@@ -47,7 +47,11 @@ export function createStateRpc({ bus, store, services }: StateRpcDeps): Service 
       const served = bus.serve(
         subjects.anyRpc("workspace"),
         async (data, subject) => {
-          const answer = await answerOf({ sql: store.sql, handlers }, nodeOfSubject(subject), WorkspaceStateRequest.decode(data));
+          const answer = await answerOf(
+            { sql: store.sql, handlers },
+            nodeOfSubject(subject),
+            WorkspaceStateRequest.decode(data),
+          );
           return WorkspaceStateAnswer.encode(answer).finish();
         },
         { queue: COORDINATOR_QUEUE },

@@ -32,7 +32,9 @@ interface Asker {
   (service: string, method: string, ...args: Json[]): Promise<Json | undefined>;
 }
 
-async function askerOf(over: { chat?: string; user?: string; workspace?: string; epoch?: number } = {}): Promise<Asker> {
+async function askerOf(
+  over: { chat?: string; user?: string; workspace?: string; epoch?: number } = {},
+): Promise<Asker> {
   const draft = core.draft({
     metadata: over.chat === undefined ? {} : { chat_id: over.chat },
     createdBy: over.user ?? "user:ann",
@@ -46,10 +48,20 @@ async function askerOf(over: { chat?: string; user?: string; workspace?: string;
 function asker(digest: string, run_id: string, epoch: number): Asker {
   const link = core.hub.connect();
   return async (service, method, ...args) => {
-    const request = WorkspaceStateRequest.fromPartial({ run_id, epoch, service, method, args_json: JSON.stringify(args) });
-    const answer = await link.request(subjects.rpc(digest, "workspace"), WorkspaceStateRequest.encode(request).finish(), {
-      timeoutMs: 10_000,
+    const request = WorkspaceStateRequest.fromPartial({
+      run_id,
+      epoch,
+      service,
+      method,
+      args_json: JSON.stringify(args),
     });
+    const answer = await link.request(
+      subjects.rpc(digest, "workspace"),
+      WorkspaceStateRequest.encode(request).finish(),
+      {
+        timeoutMs: 10_000,
+      },
+    );
     const { result_json: text } = WorkspaceStateAnswer.decode(answer);
     return text === "" ? undefined : (JSON.parse(text) as Json);
   };
@@ -134,7 +146,11 @@ describe("isolation", () => {
     await expect(asker(node.digest, run, work.epoch + 1)("memory", "Keys", "user")).rejects.toThrow("does not hold");
     await node.send(work, 1, [{ kind: "run.finished", body: { state: "succeeded", output: "" } }]);
     await expect
-      .poll(async () => asker(node.digest, run, work.epoch)("memory", "Keys", "user").catch((error: unknown) => MeshError.from(error).code))
+      .poll(async () =>
+        asker(node.digest, run, work.epoch)("memory", "Keys", "user").catch(
+          (error: unknown) => MeshError.from(error).code,
+        ),
+      )
       .toBe("failed_precondition");
   });
 

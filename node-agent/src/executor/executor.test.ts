@@ -8,6 +8,7 @@ import { nodeDigest, STREAM, subjects, workDurable } from "@mesh/bus";
 import { type MemoryBus, memoryBus } from "@mesh/bus/testing";
 import { MeshError, systemClock, until } from "@mesh/kernel";
 import { sequentialIds } from "@mesh/kernel/testing";
+import type { Resume } from "@mesh/runtime";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { Journal } from "../journal/journal.ts";
@@ -44,6 +45,8 @@ interface Node {
 /** Runs that another device has by now. */
 let taken: Set<string>;
 let isCertain: boolean;
+/** What runs that waited go on from. */
+let states: Map<string, Resume>;
 
 async function startNode(slots = 2): Promise<Node> {
   const journal = await Journal.open({ dir, clock: systemClock, log: silentLog });
@@ -72,6 +75,11 @@ async function startNode(slots = 2): Promise<Node> {
       secrets: async (run) => {
         if (taken.has(run.runId)) throw new MeshError("failed_precondition", "this device does not hold the run");
         return stub.secrets;
+      },
+      savedState: async (run) => {
+        const saved = states.get(run.runId);
+        if (saved === undefined) throw new MeshError("failed_precondition", "this device does not hold the run");
+        return saved;
       },
       isCertain: () => isCertain,
       changed: () => undefined,
@@ -117,6 +125,7 @@ beforeEach(async () => {
   nodeBus = hub.connect();
   taken = new Set();
   isCertain = true;
+  states = new Map();
   stub = new CoordinatorStub({ bus: hub.connect(), admin: hub.admin, digest });
   await stub.start();
   node = await startNode();

@@ -177,7 +177,7 @@ export class Executor {
   }
 
   #begin(run: RunLog): void {
-    const { journal, runners, clock, log, env, bundlePath, secrets, workspaceDir, isCertain } = this.#deps;
+    const { journal, runners, clock, log, env, bundlePath, secrets, savedState, workspaceDir, isCertain } = this.#deps;
     const lost = (other: RunLog): void => this.drop(other);
     const over = (): void => {
       this.#sessions.delete(run.key);
@@ -192,6 +192,7 @@ export class Executor {
       env,
       bundlePath,
       secrets,
+      savedState,
       workspaceDir,
       isCertain,
       lost,

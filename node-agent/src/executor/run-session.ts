@@ -1,7 +1,8 @@
 /**
  * One run while it executes here: prepares it, hands it to a runner, writes its events.
  *
- * E1  Exactly one terminal event, the last one, unless the run is dropped; then none.
+ * E1  Exactly one terminal event, the last one, unless the run is dropped; then none. A run that waits for a person has ended
+ *     here: its state lies before the end, and whoever goes on with it has a later epoch.
  * E2  Whatever the runner does or does not do, the run ends: at its time-out, five seconds after a cancel, at a crash.
  */
 
@@ -16,10 +17,10 @@ import {
   rfc3339,
 } from "@mesh/kernel";
 import type { SecretsAnswer } from "@mesh/proto";
-import type { OutputMessage } from "@mesh/runtime";
+import type { OutputMessage, Resume } from "@mesh/runtime";
 
 import type { Journal } from "../journal/journal.ts";
-import { TERMINAL_KIND } from "../journal/replay.ts";
+import { ASKED_KIND, STATE_KIND, TERMINAL_KIND } from "../journal/replay.ts";
 import type { RunLog } from "../journal/run-log.ts";
 import type { AgentLog } from "../log.ts";
 import type { RunEnd, RunJob } from "../runner/protocol.ts";
@@ -36,6 +37,8 @@ export interface SessionDeps {
   readonly env: Readonly<Record<string, string>>;
   readonly bundlePath: (digest: string, signal: AbortSignal) => Promise<string>;
   readonly secrets: (run: RunLog, signal: AbortSignal) => Promise<SecretsAnswer>;
+  /** What a run that waited goes on from. */
+  readonly savedState: (run: RunLog, signal: AbortSignal) => Promise<Resume>;
   /** Throws for an id that is none. */
   readonly workspaceDir: (workspaceId: string) => string;
   /** Whether a run that was just given to this device is still its own without asking. */
@@ -102,9 +105,9 @@ export class RunSession {
   /** Writes the terminal event; only the first call counts. */
   end(end: RunEnd): void {
     if (this.#over.signal.aborted) return;
-    const final = this.#flushed(end);
+    const final = this.#flushed(this.#isCancelling && end.state === "waiting" ? { state: "cancelled" } : end);
     this.#deps.journal.append(this.run, {
-      kind: TERMINAL_KIND,
+      kind: final.state === "waiting" ? ASKED_KIND : TERMINAL_KIND,
       body: JSON.stringify(endBody(final, this.#deps.clock.monotonic() - this.#startedMs)),
       deltaOf: "",
       durable: true,
@@ -124,15 +127,18 @@ export class RunSession {
       this.abort("timeout", `the run took longer than its time-out of ${Math.round(data.timeoutMs / 1000)} s`);
     });
     const { signal } = this.#over;
-    const [bundlePath, secrets] = await Promise.all([
+    const [bundlePath, secrets, resume] = await Promise.all([
       this.#deps.bundlePath(run.item.bundle_digest, signal),
       // Asking for secrets is asking for the lease: only its holder is answered.
       run.item.needs_secrets || !this.#deps.isCertain() ? this.#deps.secrets(run, signal) : NO_SECRETS,
+      run.item.resume ? this.#deps.savedState(run, signal) : undefined,
     ]);
     if (signal.aborted) return;
-    this.#handle = this.#deps.runners.run(this.#job(data, bundlePath, secrets), {
+    const job = this.#job(data, bundlePath, secrets);
+    this.#handle = this.#deps.runners.run(resume === undefined ? job : { ...job, resume }, {
       started: () => this.#started(),
       message: (message) => this.#message(message),
+      state: (piece) => this.#keepState(piece),
       ended: (end) => this.end(end),
       crashed: (reason) => this.end(this.#isCancelling ? { state: "cancelled" } : crashed(reason)),
     });
@@ -167,6 +173,15 @@ export class RunSession {
     if (!this.#over.signal.aborted) this.#write(() => this.#output.write(message));
   }
 
+  // Behind all that was said: the end of the epoch follows.
+  #keepState(piece: string): void {
+    if (this.#over.signal.aborted) return;
+    this.#write(() => {
+      this.#output.flush();
+      this.#deps.journal.append(this.run, { kind: STATE_KIND, body: piece, deltaOf: "", durable: false });
+    });
+  }
+
   #write(write: () => void): void {
     try {
       write();
@@ -187,7 +202,7 @@ export class RunSession {
       this.#output.flush();
       return end;
     } catch (error) {
-      return end.state === "succeeded" ? failureOf(error) : end;
+      return end.state === "succeeded" || end.state === "waiting" ? failureOf(error) : end;
     }
   }
 
@@ -213,6 +228,7 @@ function endBody(end: RunEnd, durationMs: number): JsonObject {
   const duration_ms = Math.round(durationMs);
   if (end.state === "failed") return { state: end.state, error: { ...end.error }, output: "", duration_ms };
   if (end.state === "cancelled") return { state: end.state, output: "", duration_ms };
+  if (end.state === "waiting") return { pending: end.pending.map((item) => ({ ...item })), duration_ms };
   const isLong = end.output.length > MAX_OUTPUT;
   return {
     state: end.state,

@@ -42,6 +42,7 @@ function item(number: number, epoch = 1): WorkItem {
     lease_ms: 0,
     user_id: "",
     attempt: 1,
+    resume: false,
   };
 }
 

@@ -17,7 +17,7 @@ import { NodeEvent, WorkItem } from "@mesh/proto/wire";
 import type { AgentLog } from "../log.ts";
 import { LogWriter } from "./log-writer.ts";
 import { decodeRecords, type JournalRecord, type RunKey } from "./record.ts";
-import { replay, type Replayed, TERMINAL_KIND } from "./replay.ts";
+import { isTerminal, replay, type Replayed } from "./replay.ts";
 import { type Entry, keyOf, RunLog } from "./run-log.ts";
 import { type Place, Segment } from "./segment.ts";
 
@@ -144,15 +144,15 @@ export class Journal {
   /** Appends an event and returns its number; throws `resource_exhausted` when there is no room for it. */
   append(run: RunLog, event: NewEvent): number {
     if (run.terminalN > 0) throw new MeshError("internal", `run ${run.runId} has ended`);
-    const isTerminal = event.kind === TERMINAL_KIND;
+    const isLast = isTerminal(event);
     if (event.endsMessage !== undefined) run.endedMessages.add(event.endsMessage);
     const { kind, body, deltaOf: delta_of } = event;
     const numbered = { n: run.lastN + 1, at_ms: Math.round(this.#clock.now()), kind, body, delta_of };
     const encoded = NodeEvent.encode(numbered).finish();
     // The end of a run is always taken: it is what frees the space.
-    if (!isTerminal) this.#makeRoom(run, encoded.length);
+    if (!isLast) this.#makeRoom(run, encoded.length);
     else run.terminalN = numbered.n;
-    this.#appendEvent(run, numbered, encoded, event.durable || isTerminal);
+    this.#appendEvent(run, numbered, encoded, event.durable || isLast);
     return numbered.n;
   }
 
@@ -322,7 +322,7 @@ export class Journal {
   // is always kept: it may have to be renumbered.
   #cache(entry: Entry): void {
     if (entry.isCollapsed || entry.event === undefined) return;
-    entry.isCached = this.#cachedBytes + entry.bytes <= this.#limits.cachedBytes || entry.event.kind === TERMINAL_KIND;
+    entry.isCached = this.#cachedBytes + entry.bytes <= this.#limits.cachedBytes || isTerminal(entry.event);
     if (entry.isCached) this.#cachedBytes += entry.bytes;
     else entry.event = undefined;
   }

@@ -21,8 +21,19 @@ interface Found {
   committedN: number;
 }
 
-/** Kind of the event that ends a run; there is exactly one per (run, epoch). */
+/** Kind of the event that ends a run. */
 export const TERMINAL_KIND = "run.finished";
+
+/** Kind of the event that ends an epoch whose run waits for a person. */
+export const ASKED_KIND = "run.asked";
+
+/** Kind of the events before it, which carry the state of the run. */
+export const STATE_KIND = "run.state";
+
+/** Whether an event is the last of its (run, epoch); there is exactly one. */
+export function isTerminal(event: { readonly kind: string }): boolean {
+  return event.kind === TERMINAL_KIND || event.kind === ASKED_KIND;
+}
 
 /**
  * Reads the segments twice: first which runs are still owed, then their events. Compaction may have moved a start behind
@@ -77,8 +88,8 @@ function findEvents(found: Map<string, Found>, place: Place, record: JournalReco
     return 0;
   }
   const event = NodeEvent.decode(record.event);
-  if (event.kind === TERMINAL_KIND) run.log.terminalN = event.n;
-  const isKept = place.length <= budget || event.kind === TERMINAL_KIND;
+  if (isTerminal(event)) run.log.terminalN = event.n;
+  const isKept = place.length <= budget || isTerminal(event);
   run.events.set(event.n, { place, deltaOf: event.delta_of, event: isKept ? event : undefined });
   return isKept ? place.length : 0;
 }

@@ -51,7 +51,8 @@ async function execute(job: RunJob, signal: AbortSignal): Promise<RunEnd> {
     void send({ kind: "started", runId, epoch });
     const emit = (message: Extract<FromRunner, { kind: "message" }>["message"]): Promise<void> =>
       send({ kind: "message", runId, epoch, message });
-    return await runJob(job, app, { ...ports, emit }, signal);
+    const keep = (piece: string): Promise<void> => send({ kind: "state", runId, epoch, piece });
+    return await runJob(job, app, { ...ports, emit, keep }, signal);
   } catch (error) {
     process.stderr.write(`${runId}: ${errorText(error)}\n`);
     return endOf(error, signal);

@@ -1,7 +1,7 @@
 /** Messages between the agent and a runner process. Every one names its run and epoch; JSON over the fork channel. */
 
 import { isObject, type JsonObject } from "@mesh/kernel";
-import type { OutputMessage, Usage } from "@mesh/runtime";
+import type { OutputMessage, PendingItem, Resume, Usage } from "@mesh/runtime";
 
 /** What a runner needs to execute one run. */
 export interface RunJob {
@@ -21,6 +21,8 @@ export interface RunJob {
   readonly bundlePath: string;
   /** Where its tools work; made when one is used. */
   readonly workspaceDir: string;
+  /** Present when the run goes on from where it waited. */
+  readonly resume?: Resume;
 }
 
 /** A failure as data. */
@@ -29,11 +31,13 @@ export interface RunFailure {
   readonly message: string;
 }
 
-/** How a run ended. */
+/** How a run ended here. */
 export type RunEnd =
   | { readonly state: "succeeded"; readonly output: string; readonly usage?: Usage }
   | { readonly state: "failed"; readonly error: RunFailure }
-  | { readonly state: "cancelled" };
+  | { readonly state: "cancelled" }
+  /** It goes on when a person has answered; the pieces of its state came before. */
+  | { readonly state: "waiting"; readonly pending: readonly PendingItem[] };
 
 /** Agent to runner. */
 export type ToRunner =
@@ -48,6 +52,8 @@ export type FromRunner =
   /** The app is loaded and the assistant is about to run. */
   | { readonly kind: "started"; readonly runId: string; readonly epoch: number }
   | { readonly kind: "message"; readonly runId: string; readonly epoch: number; readonly message: OutputMessage }
+  /** The next piece of the state of a run that is about to wait. */
+  | { readonly kind: "state"; readonly runId: string; readonly epoch: number; readonly piece: string }
   | { readonly kind: "end"; readonly runId: string; readonly epoch: number; readonly end: RunEnd };
 
 /** Narrows what came over the channel; the other end is our own program, so its kind decides. */

@@ -36,6 +36,7 @@ test("a command of a tool sees what its run may read and what commands need, and
       prices: new PriceBook([]),
       env: device,
       log: () => undefined,
+      keep: () => Promise.resolve(),
       emit: (message: unknown) => Promise.resolve(void told.push(JSON.stringify(message))),
     };
     const job = jobOf({ command: "env", env: run, workspaceDir: join(dir, "work") });

@@ -17,18 +17,27 @@ export interface JobPorts extends Omit<RunPorts, "tools" | "providers"> {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-/** Runs a job to its end; never throws. */
-export async function runJob(
-  job: RunJob,
-  app: App,
-  ports: JobPorts & { readonly emit: Emit },
-  signal: AbortSignal,
-): Promise<RunEnd> {
+/** Where the output of a job goes. */
+export interface RunSinks {
+  readonly emit: Emit;
+  /** Takes the state of a run that is about to wait, piece by piece. */
+  readonly keep: (piece: string) => Promise<void>;
+}
+
+// At most 384 KB of UTF-8: a piece travels as one event.
+const PIECE_CHARS = 128 * 1024;
+
+/** Runs a job until it ends or waits; never throws. */
+export async function runJob(job: RunJob, app: App, ports: JobPorts & RunSinks, signal: AbortSignal): Promise<RunEnd> {
   try {
     const tools = (): Promise<readonly AgentTool[]> => builtInTools(job, ports);
     // What protocols read from the environment is what the run may read, not what this process has.
     const providers = createProviders({ clock: ports.clock, env: job.env });
     const outcome = await runAssistant(inputOf(job, app), { ...ports, providers, tools }, ports.emit, signal);
+    if ("pending" in outcome) {
+      for (const piece of pieces(outcome.state)) await ports.keep(piece);
+      return { state: "waiting", pending: outcome.pending };
+    }
     return {
       state: "succeeded",
       output: outcome.output,
@@ -36,6 +45,17 @@ export async function runJob(
     };
   } catch (thrown) {
     return endOf(thrown, signal);
+  }
+}
+
+/** Cuts a text where no character is cut. */
+function* pieces(text: string): Generator<string> {
+  for (let at = 0; at < text.length;) {
+    const next = at + PIECE_CHARS;
+    // Half of a character that needs two units would be lost on its way.
+    const end = /[\uD800-\uDBFF]/.test(text.charAt(next - 1)) ? next - 1 : next;
+    yield text.slice(at, end);
+    at = end;
   }
 }
 
@@ -95,6 +115,7 @@ function inputOf(job: RunJob, app: App): RunInput {
     },
     connectors: connectorsOf(job.connectors),
     env: (name) => (Object.hasOwn(job.env, name) ? job.env[name] : undefined),
+    ...(job.resume !== undefined && { resume: job.resume }),
   };
 }
 

@@ -22,6 +22,8 @@ import { isFromRunner, type RunEnd, type RunJob, type ToRunner } from "./protoco
 export interface RunListener {
   readonly started: () => void;
   readonly message: (message: OutputMessage) => void;
+  /** A piece of the state of a run that is about to wait. */
+  readonly state: (piece: string) => void;
   readonly ended: (end: RunEnd) => void;
   /** The process is gone; `reason` says how, in words. */
   readonly crashed: (reason: string) => void;
@@ -143,6 +145,9 @@ export class RunnerProcess {
         return;
       case "message":
         listener.message(message.message);
+        return;
+      case "state":
+        listener.state(message.piece);
         return;
       case "end":
         this.#runs.delete(key);

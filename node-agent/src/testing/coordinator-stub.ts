@@ -159,7 +159,7 @@ export class CoordinatorStub {
     const key = `${runId}:${epoch}`;
     const events = this.runs.get(key)?.events ?? [];
     const committed_n = events.length;
-    const lease_ms = events.at(-1)?.kind === "run.finished" ? 0 : 60_000;
+    const lease_ms = isLast(events.at(-1)) ? 0 : 60_000;
     return { run_id: runId, epoch, lease_ms, desired: this.desired.get(key) ?? "continue", committed_n };
   }
 
@@ -179,9 +179,13 @@ export class CoordinatorStub {
       else if (event.n === run.events.length + 1) run.events.push(event);
     }
     const last = run.events.at(-1);
-    if (last?.kind !== "run.finished") return;
+    if (last === undefined || !isLast(last)) return;
     this.command({ $case: "ack", value: { runs: [{ run_id: batch.run_id, epoch: batch.epoch, last_n: last.n }] } });
   }
+}
+
+function isLast(event: NodeEvent | undefined): boolean {
+  return event?.kind === "run.finished" || event?.kind === "run.asked";
 }
 
 const EMPTY_ITEM: WorkItem = {
@@ -199,4 +203,5 @@ const EMPTY_ITEM: WorkItem = {
   lease_ms: 60_000,
   user_id: "user_00000000000000000000000001",
   attempt: 1,
+  resume: false,
 };

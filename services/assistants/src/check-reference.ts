@@ -86,7 +86,7 @@ function checkProcesses(app: App, loading: Loading, server: McpServerFile): void
     for (const { key, line, value } of entries.entries) {
       const fault = value.kind === "string" ? processFault(app, value.value) : undefined;
       if (fault !== undefined) loading.log.warn(server.path, line, `${kind}.${shown(key)}: ${fault}`);
-      if (kind === "tools" && server.mapping.tools[key] === undefined) {
+      if (kind === "tools" && !Object.hasOwn(server.mapping.tools, key)) {
         const message = `tools.${shown(key)} has no description: without mapping/…/schemes/${shown(key)}.in.yao the model has to guess its arguments`;
         loading.log.warn(server.path, line, message);
       }

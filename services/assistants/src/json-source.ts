@@ -88,7 +88,10 @@ function convert(node: Node, lines: LineIndex, problems: Finding[]): SourceNode 
   }
   const value: unknown = node.value;
   if (typeof value === "string") return { kind: "string", line, textLine: line, value };
-  if (typeof value === "number") return { kind: "number", line, value };
+  if (typeof value === "number") {
+    if (!Number.isFinite(value)) problems.push({ line, message: "the number is too large", isError: true });
+    return { kind: "number", line, value };
+  }
   return typeof value === "boolean" ? { kind: "boolean", line, value } : { kind: "null", line };
 }
 

@@ -32,7 +32,7 @@ const GROUPS: readonly GroupRow[] = [
   },
   {
     name: "runs",
-    text: "list, show, follow, cancel and retry runs",
+    text: "list, show, follow, answer, cancel and retry runs",
     load: async (b) => (await import("./command/runs.ts")).runsCommand(b),
   },
   {

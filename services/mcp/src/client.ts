@@ -62,7 +62,7 @@ export class McpClient<Caller> {
       if (kind === "all") this.#lists.clear();
       else this.#lists.delete(kind);
     };
-    this.#keeper = new SessionKeeper(this.#name, { ...deps, changed }, limits.idleMs);
+    this.#keeper = new SessionKeeper(config.id, { ...deps, changed }, limits.idleMs);
   }
 
   /** Its session, for the one who decides which servers may run. */

@@ -37,7 +37,7 @@ const MAX_RESTART_WAIT_MS = 2000;
 
 /** The session of one server. */
 export class SessionKeeper<Caller> {
-  readonly #server: string;
+  readonly #id: string;
   readonly #deps: SessionKeeperDeps<Caller>;
   readonly #idleMs: number;
   readonly #backoff: Backoff;
@@ -49,8 +49,8 @@ export class SessionKeeper<Caller> {
   #notBeforeMs = 0;
   #lastFailure = "";
 
-  constructor(server: string, deps: SessionKeeperDeps<Caller>, idleMs: number) {
-    this.#server = server;
+  constructor(id: string, deps: SessionKeeperDeps<Caller>, idleMs: number) {
+    this.#id = id;
     this.#deps = deps;
     this.#idleMs = idleMs;
     this.#backoff = new Backoff(deps.clock, { firstMs: 250, maxMs: 30_000 });
@@ -146,7 +146,7 @@ export class SessionKeeper<Caller> {
     try {
       const session = await this.#deps.open({ changed: this.#deps.changed, died: failed }, this.#closed.signal);
       this.#backoff.succeeded();
-      this.#deps.log("debug", "mcp server started", { server: this.#server });
+      this.#deps.log("debug", "mcp server started", { server: this.#id });
       return session;
     } catch (error) {
       failed(errorText(error));
@@ -167,7 +167,7 @@ export class SessionKeeper<Caller> {
   #failed(reason: string): void {
     this.#lastFailure = reason;
     this.#notBeforeMs = this.#deps.clock.monotonic() + this.#backoff.nextDelayMs();
-    this.#deps.log("warn", "mcp server failed", { server: this.#server, reason, failures: this.#backoff.failures });
+    this.#deps.log("warn", "mcp server failed", { server: this.#id, reason, failures: this.#backoff.failures });
   }
 
   /** Ends a session the server has forgotten; another use may have done so already. */
@@ -179,6 +179,10 @@ export class SessionKeeper<Caller> {
   #forget(): void {
     this.#session = undefined;
     this.#deps.changed("all");
+  }
+
+  get #server(): string {
+    return `MCP server "${this.#id}"`;
   }
 
   #armIdle(): void {

@@ -50,7 +50,12 @@ export function tableOf(session: Session, model: ModelDefinition): string {
 }
 
 /** The conditions under which the caller sees a row of `alias`. */
-export function visible(session: Session, model: ModelDefinition, alias: string, trashed: Trashed): Expression<SqlBool>[] {
+export function visible(
+  session: Session,
+  model: ModelDefinition,
+  alias: string,
+  trashed: Trashed,
+): Expression<SqlBool>[] {
   const conditions = trashConditions(model, alias, trashed);
   const { scope } = session;
   if (!model.hasPermission || scope === undefined) return conditions;
@@ -61,7 +66,12 @@ export function visible(session: Session, model: ModelDefinition, alias: string,
 }
 
 /** The conditions under which the caller may change a row of `alias`. */
-export function writable(session: Session, model: ModelDefinition, alias: string, trashed: Trashed): Expression<SqlBool>[] {
+export function writable(
+  session: Session,
+  model: ModelDefinition,
+  alias: string,
+  trashed: Trashed,
+): Expression<SqlBool>[] {
   const conditions = trashConditions(model, alias, trashed);
   if (!model.hasPermission || session.scope === undefined) return conditions;
   return [...conditions, owned(session.scope, alias)];

@@ -45,7 +45,8 @@ export class ModelCatalog {
     if (model !== undefined) return model;
     const ids = [...this.#models.keys()];
     const guess = nearestName(id, ids) ?? ids.find((known) => known.endsWith(`.${id}`));
-    const listed = ids.length === 0 ? "this app has no models" : `the models are ${ids.slice(0, MAX_LISTED).join(", ")}`;
+    const listed =
+      ids.length === 0 ? "this app has no models" : `the models are ${ids.slice(0, MAX_LISTED).join(", ")}`;
     const hint = guess === undefined ? listed : `did you mean "${guess}"?`;
     throw new MeshError("not_found", `there is no model "${id.slice(0, 200)}"; ${hint}`);
   }
@@ -54,7 +55,10 @@ export class ModelCatalog {
   target(model: ModelDefinition, link: RelationLink): ModelDefinition {
     const target = this.resolve(link.model, model.assistantId);
     if (target !== undefined) return target;
-    throw new MeshError("failed_precondition", `a relation of ${model.id} needs the model "${link.model}", which this app does not have`);
+    throw new MeshError(
+      "failed_precondition",
+      `a relation of ${model.id} needs the model "${link.model}", which this app does not have`,
+    );
   }
 }
 
@@ -100,15 +104,13 @@ function relationProblems(model: ModelDefinition, catalog: ModelCatalog): readon
     const fault = linkFault(model, relation.links, catalog);
     if (fault === undefined) return [];
     const line = relation.line === undefined ? {} : { line: relation.line };
-    return [{ path: model.path, ...line, message: `relation "${relation.name}": ${fault}`, severity: "warning" as const }];
+    return [
+      { path: model.path, ...line, message: `relation "${relation.name}": ${fault}`, severity: "warning" as const },
+    ];
   });
 }
 
-function linkFault(
-  model: ModelDefinition,
-  links: readonly RelationLink[],
-  catalog: ModelCatalog,
-): string | undefined {
+function linkFault(model: ModelDefinition, links: readonly RelationLink[], catalog: ModelCatalog): string | undefined {
   let from = model;
   for (const link of links) {
     if (!from.columns.has(link.foreign)) return `there is no column "${link.foreign}" in ${from.id}`;

@@ -4,6 +4,7 @@ import { type Json, type JsonObject, MeshError } from "@mesh/kernel";
 import { type Expression, type SqlBool, sql } from "kysely";
 
 import { type CipherSource, comparable } from "./crypt.ts";
+import { shownJson } from "./json-text.ts";
 import type { Column, ModelDefinition } from "./model.ts";
 import type { Comparison } from "./query.ts";
 import { bound } from "./value-codec.ts";
@@ -12,7 +13,9 @@ const MAX_LIST = 1000;
 const MAX_PATTERN_LENGTH = 10_000;
 
 type CompareOp = Extract<Comparison, { kind: "compare" }>["op"];
-type Operator = { readonly kind: "compare"; readonly op: CompareOp } | { readonly kind: Exclude<Kind, "compare">; readonly isNegated: boolean };
+type Operator =
+  | { readonly kind: "compare"; readonly op: CompareOp }
+  | { readonly kind: Exclude<Kind, "compare">; readonly isNegated: boolean };
 type Kind = Comparison["kind"] | "match";
 
 const OPERATORS: Readonly<Record<string, Operator>> = {
@@ -63,7 +66,8 @@ export function parseComparison(
     case "compare": {
       const { op } = operator;
       if (value === null && (op === "=" || op === "<>")) return { kind: "null", isNegated: op === "<>" };
-      if (value === null) throw invalid(`${column.name}: ${op} needs a value; to look for nothing use the operator null`);
+      if (value === null)
+        throw invalid(`${column.name}: ${op} needs a value; to look for nothing use the operator null`);
       const isOrdered = op !== "=" && op !== "<>";
       if (isOrdered && (column.crypt !== undefined || column.kind === "json")) {
         throw invalid(`${column.name} can be compared with = and <> only`);
@@ -115,9 +119,7 @@ function operatorOf(written: Json | undefined): Operator {
   const name = typeof written === "string" ? written.toLowerCase().replace(/^(?:is\s+)?(not)?[\s_]*/, "$1") : "";
   const operator = Object.hasOwn(OPERATORS, name) ? OPERATORS[name] : undefined;
   if (operator !== undefined) return operator;
-  throw invalid(
-    `unknown op ${JSON.stringify(written).slice(0, 100)} in wheres; the operators are ${Object.keys(OPERATORS).join(" ")}`,
-  );
+  throw invalid(`unknown op ${shownJson(written)} in wheres; the operators are ${Object.keys(OPERATORS).join(" ")}`);
 }
 
 function listOf(column: Column, value: Json): readonly Json[] {

@@ -1,6 +1,6 @@
 /** The statements of a migration, one function each. Names and texts of models are quoted by Kysely, never by hand. */
 
-import { type Expression, sql } from "kysely";
+import { type Expression, type RawBuilder, sql } from "kysely";
 
 import type { Column, ModelDefinition, ModelIndex } from "./model.ts";
 import { MANAGED } from "./model.ts";
@@ -97,7 +97,7 @@ export async function describeTable({ db, schema }: Target, model: ModelDefiniti
 }
 
 /** The texts of these columns as one. */
-export function documentOf(columns: readonly string[], alias?: string): Expression<string> {
+export function documentOf(columns: readonly string[], alias?: string): RawBuilder<string> {
   const prefix = alias === undefined ? "" : `${alias}.`;
   return sql<string>`(${sql.join(
     columns.map((name) => sql`coalesce(${sql.ref(`${prefix}${name}`)}::text, '')`),
@@ -111,7 +111,9 @@ async function alterColumn(
   columnName: string,
   change: "DROP NOT NULL" | "DROP DEFAULT",
 ): Promise<void> {
-  await sql`ALTER TABLE ${sql.id(schema, model.table)} ALTER COLUMN ${sql.id(columnName)} ${sql.raw(change)}`.execute(db);
+  await sql`ALTER TABLE ${sql.id(schema, model.table)} ALTER COLUMN ${sql.id(columnName)} ${sql.raw(change)}`.execute(
+    db,
+  );
 }
 
 async function addOptions({ db, schema }: Target, model: ModelDefinition, column: Column): Promise<void> {
@@ -133,7 +135,7 @@ function defaultExpression(column: Column): Expression<unknown> | undefined {
 }
 
 // The type's text is made by `column-type.ts` from its own words and from numbers.
-function typeOf(column: Column): Expression<unknown> & ReturnType<typeof sql.raw> {
+function typeOf(column: Column): RawBuilder<unknown> {
   return sql.raw(column.sqlType);
 }
 

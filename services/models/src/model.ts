@@ -40,7 +40,7 @@ export interface Validation {
   readonly method: string;
   /** May hold `{{input}}` and `{{label}}`. */
   readonly message: string | undefined;
-  accepts(value: Json): boolean;
+  readonly accepts: (value: Json) => boolean;
 }
 
 /** One column of a model's table. */

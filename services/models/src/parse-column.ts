@@ -197,7 +197,8 @@ function parseDefault(json: JsonObject, column: Column, at: JsonPath, list: Prob
 function rawDefault(raw: string, column: Column, at: JsonPath, list: ProblemList): ColumnDefault | undefined {
   const isTime = column.kind === "datetime" || column.kind === "date" || column.kind === "time";
   if (isTime && isNow(raw)) return { kind: "now" };
-  if (column.kind === "uuid" && /^(?:uuid|gen_random_uuid|uuid_generate_v4)\(\)$/i.test(raw.trim())) return { kind: "uuid" };
+  if (column.kind === "uuid" && /^(?:uuid|gen_random_uuid|uuid_generate_v4)\(\)$/i.test(raw.trim()))
+    return { kind: "uuid" };
   if (/^null$/i.test(raw.trim())) return undefined;
   list.error([...at, "default_raw"], 'default_raw may be "NOW()" for times or "UUID()" for a uuid; else use "default"');
   return undefined;

@@ -8,7 +8,14 @@
 import { isObject, type JsonObject } from "@mesh/kernel";
 
 import { columnType } from "./column-type.ts";
-import { type Column, MANAGED, type ModelDefinition, type ModelIndex, type ModelProblem, type Relation } from "./model.ts";
+import {
+  type Column,
+  MANAGED,
+  type ModelDefinition,
+  type ModelIndex,
+  type ModelProblem,
+  type Relation,
+} from "./model.ts";
 import { readModelSource } from "./model-source.ts";
 import { nearestName, placeOf, tableName } from "./name.ts";
 import { parseColumn } from "./parse-column.ts";
@@ -195,7 +202,12 @@ function parseIndexes(json: JsonObject, columns: Map<string, Column>, list: Prob
   });
 }
 
-function setPrimary(names: readonly string[], columns: Map<string, Column>, at: readonly (string | number)[], list: ProblemList): void {
+function setPrimary(
+  names: readonly string[],
+  columns: Map<string, Column>,
+  at: readonly (string | number)[],
+  list: ProblemList,
+): void {
   const [name] = names;
   const column = name === undefined || names.length > 1 ? undefined : columns.get(name);
   if (column === undefined) list.error(at, 'a primary key has one column; use an index of type "unique" for several');
@@ -223,7 +235,10 @@ function checkPrimaryKey(model: ModelDefinition, list: ProblemList): void {
     list.error(["columns"], `only one column can be the primary key, not ${keys.map((key) => key.name).join(" and ")}`);
   }
   if (keys.length === 0 && isObject(model.source)) {
-    list.warn(["columns"], "without a primary key rows cannot be found, updated or saved by id; add a column of type ID");
+    list.warn(
+      ["columns"],
+      "without a primary key rows cannot be found, updated or saved by id; add a column of type ID",
+    );
   }
   if (model.primaryKey?.crypt !== undefined || model.primaryKey?.kind === "json") {
     list.error(["columns"], "a primary key is neither json nor protected with crypt");

@@ -12,6 +12,7 @@ import type { Trashed } from "./access.ts";
 import type { ModelCatalog } from "./catalog.ts";
 import { parseComparison } from "./comparison.ts";
 import type { CipherSource } from "./crypt.ts";
+import { shownJson } from "./json-text.ts";
 import type { Column, ModelDefinition, Relation } from "./model.ts";
 import { nearestName } from "./name.ts";
 import type { LinkQuery, Order, Query, Related, Where, With } from "./query.ts";
@@ -94,7 +95,7 @@ class QueryParser {
 
   #wheres(model: ModelDefinition, json: Json | undefined, depth: number): readonly Where[] {
     // A single condition may stand for a list of one.
-    const items = isObject(json) ? [json as JsonObject] : listOf(json, "wheres");
+    const items = isObject(json) ? [json] : listOf(json, "wheres");
     if (depth > MAX_GROUP_DEPTH) throw invalid(`wheres are nested more than ${MAX_GROUP_DEPTH} levels deep`);
     return items.map((item) => this.#where(model, objectOf(item, "a condition in wheres"), depth));
   }
@@ -117,7 +118,7 @@ class QueryParser {
   }
 
   #orders(model: ModelDefinition, json: Json | undefined): readonly Order[] {
-    const items = isObject(json) ? [json as JsonObject] : listOf(json, "orders");
+    const items = isObject(json) ? [json] : listOf(json, "orders");
     if (items.length > MAX_ORDERS) throw invalid(`a query has at most ${MAX_ORDERS} orders`);
     return items.map((item) => {
       const order = objectOf(item, "an order");
@@ -139,7 +140,8 @@ class QueryParser {
 
   #withs(model: ModelDefinition, json: Json | undefined, depth: number): readonly With[] {
     if (json === undefined || json === null || depth >= MAX_WITH_DEPTH) {
-      if (isObject(json) && Object.keys(json).length > 0) throw invalid(`withs are nested more than ${MAX_WITH_DEPTH} levels deep`);
+      if (isObject(json) && Object.keys(json).length > 0)
+        throw invalid(`withs are nested more than ${MAX_WITH_DEPTH} levels deep`);
       return [];
     }
     return Object.entries(objectOf(json, "withs")).map(([name, value]) => {
@@ -180,7 +182,7 @@ function requireRelation(model: ModelDefinition, name: Json): Relation {
   if (relation !== undefined) return relation;
   const names = [...model.relations.keys()];
   const hint = names.length === 0 ? "it has none" : `its relations are ${names.join(", ")}`;
-  throw invalid(`${model.id} has no relation "${String(name).slice(0, 100)}"; ${hint}`);
+  throw invalid(`${model.id} has no relation ${shownJson(name)}; ${hint}`);
 }
 
 function trashedOf(json: JsonObject): Trashed {
@@ -193,14 +195,14 @@ function isOrMethod(method: Json | undefined): boolean {
   const word = typeof method === "string" ? method.toLowerCase() : "";
   if (OR_METHODS.includes(word)) return true;
   if (AND_METHODS.includes(word)) return false;
-  throw invalid(`unknown method ${JSON.stringify(method).slice(0, 100)} in wheres; the methods are where and orwhere`);
+  throw invalid(`unknown method ${shownJson(method)} in wheres; the methods are where and orwhere`);
 }
 
 function isDescending(option: Json | undefined): boolean {
   if (option === undefined || option === null || option === "") return false;
   const word = typeof option === "string" ? option.toLowerCase() : "";
   if (word === "asc" || word === "desc") return word === "desc";
-  throw invalid(`unknown option ${JSON.stringify(option).slice(0, 100)} in orders; the options are asc and desc`);
+  throw invalid(`unknown option ${shownJson(option)} in orders; the options are asc and desc`);
 }
 
 function checkKeys(json: JsonObject, known: readonly string[], what: string): void {
@@ -216,18 +218,18 @@ function wholeOf(json: Json | undefined, name: string, [min, max]: readonly [num
   if (json === undefined || json === null) return undefined;
   const value = typeof json === "string" && /^\d{1,15}$/.test(json) ? Number(json) : json;
   if (typeof value === "number" && Number.isInteger(value) && value >= min && value <= max) return value;
-  throw invalid(`${name} must be a whole number of at least ${min}, not ${JSON.stringify(json).slice(0, 100)}`);
+  throw invalid(`${name} must be a whole number of at least ${min}, not ${shownJson(json)}`);
 }
 
 function objectOf(json: Json, what: string): JsonObject {
-  if (isObject(json)) return json as JsonObject;
-  throw invalid(`${what} must be an object, not ${JSON.stringify(json).slice(0, 100)}`);
+  if (isObject(json)) return json;
+  throw invalid(`${what} must be an object, not ${shownJson(json)}`);
 }
 
 function listOf(json: Json | undefined, what: string): readonly Json[] {
   if (json === undefined || json === null) return [];
   if (Array.isArray(json)) return json as readonly Json[];
-  throw invalid(`${what} must be a list, not ${JSON.stringify(json).slice(0, 100)}`);
+  throw invalid(`${what} must be a list, not ${shownJson(json)}`);
 }
 
 function invalid(message: string): MeshError {

@@ -11,7 +11,17 @@ const MAX_RELATIONS = 100;
 const MAX_LINKS = 4;
 
 const TYPES: readonly string[] = ["hasOne", "hasMany", "hasOneThrough", "hasManyThrough"];
-const RELATION_KEYS: readonly string[] = ["type", "model", "key", "foreign", "select", "query", "links", "name", "label"];
+const RELATION_KEYS: readonly string[] = [
+  "type",
+  "model",
+  "key",
+  "foreign",
+  "select",
+  "query",
+  "links",
+  "name",
+  "label",
+];
 const LINK_KEYS: readonly string[] = ["type", "model", "key", "foreign", "select", "query"];
 
 /** Reads `relations`; those with an error are reported and left out. */
@@ -28,7 +38,8 @@ export function parseRelations(
     const at = ["relations", name];
     const item = list.object(written, name, ["relations"]);
     if (item === undefined) continue;
-    if (columns.has(name)) list.warn(at, `the relation has the name of a column; its rows replace "${name}" when asked for`);
+    if (columns.has(name))
+      list.warn(at, `the relation has the name of a column; its rows replace "${name}" when asked for`);
     const relation = parseRelation(item, name, at, list);
     if (relation === undefined) continue;
     const first = relation.links[0]?.foreign;

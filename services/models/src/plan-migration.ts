@@ -188,7 +188,12 @@ function planUnused(model: ModelDefinition, columnName: string, column: Existing
   }
   draft.kept.push({ ...at, message: `the column ${label} is in no model any more; it stays` });
   if (column.isNullable || column.isGenerated) return;
-  draft.additive.push({ kind: "relax_column", model, columnName, message: `let ${label} be empty, as no model fills it` });
+  draft.additive.push({
+    kind: "relax_column",
+    model,
+    columnName,
+    message: `let ${label} be empty, as no model fills it`,
+  });
 }
 
 const HIDING: Readonly<Record<string, string>> = {

@@ -62,7 +62,7 @@ export class ProblemList {
   object(holder: JsonObject, key: string, at: JsonPath): JsonObject | undefined {
     const value = own(holder, key);
     if (value === undefined) return undefined;
-    return isObject(value) ? (value as JsonObject) : this.#wrong([...at, key], "an object", value);
+    return isObject(value) ? value : this.#wrong([...at, key], "an object", value);
   }
 
   list(holder: JsonObject, key: string, at: JsonPath): readonly Json[] {
@@ -74,10 +74,14 @@ export class ProblemList {
   }
 
   /** A list of objects; items that are none are reported and left out. */
-  objects(holder: JsonObject, key: string, at: JsonPath): readonly { readonly item: JsonObject; readonly at: JsonPath }[] {
+  objects(
+    holder: JsonObject,
+    key: string,
+    at: JsonPath,
+  ): readonly { readonly item: JsonObject; readonly at: JsonPath }[] {
     return this.list(holder, key, at).flatMap((item, index) => {
       const itemAt = [...at, key, index];
-      if (isObject(item)) return [{ item: item as JsonObject, at: itemAt }];
+      if (isObject(item)) return [{ item, at: itemAt }];
       this.#wrong(itemAt, "an object", item);
       return [];
     });

@@ -10,6 +10,7 @@ import { type Expression, type SelectQueryBuilder, type SqlBool, sql } from "kys
 
 import { type Session, tableOf } from "./access.ts";
 import { comparable, shown } from "./crypt.ts";
+import { textOf } from "./json-text.ts";
 import type { Column, ModelDefinition } from "./model.ts";
 import type { LinkQuery, Query, With } from "./query.ts";
 import { bound, maxBytes, readable } from "./value-codec.ts";
@@ -22,6 +23,8 @@ export type Row = Record<string, Json>;
 export interface Slice {
   readonly limit: number;
   readonly offset: number;
+  /** What they must fulfil besides the query. */
+  readonly condition?: Expression<SqlBool>;
 }
 
 const DEFAULT_RELATED = 100;
@@ -31,37 +34,38 @@ const BYTES = "$bytes";
 const ROW_BYTES = "$row_bytes";
 const RANK = "$rank";
 
-type Select = SelectQueryBuilder<
+export type Select = SelectQueryBuilder<
   Readonly<Record<string, Readonly<Record<string, unknown>>>>,
   string,
   Readonly<Record<string, unknown>>
 >;
 
 /** The rows that fit a query, in its order. */
-export async function readRows(
-  session: Session,
-  model: ModelDefinition,
-  query: Query,
-  slice: Slice,
-  extra: readonly Expression<SqlBool>[] = [],
-): Promise<Row[]> {
+export async function readRows(session: Session, model: ModelDefinition, query: Query, slice: Slice): Promise<Row[]> {
   const fields = fieldsOf(model, query);
   let select = rowsOf(session, model, fields).where(
-    conjunction([...queryConditions(session, model, "r", query), ...extra]),
+    conjunction([
+      ...queryConditions(session, model, "r", query),
+      ...(slice.condition === undefined ? [] : [slice.condition]),
+    ]),
   );
-  const terms = orderTerms(session, model, "r", query.orders);
-  if (terms.length > 0) select = select.orderBy(terms.map((term) => sql`${term}`));
+  for (const term of orderTerms(session, model, "r", query.orders)) select = select.orderBy(term);
   select = select.limit(slice.limit);
   if (slice.offset > 0) select = select.offset(slice.offset);
   const found = await fetchBounded(session, fields.all, select, slice.limit);
-  return finish(session, query, fields, found.map((raw) => decode(session, model, fields.all, raw)));
+  return finish(
+    session,
+    query,
+    fields,
+    found.map((raw) => decodeRow(session, model, fields.all, raw)),
+  );
 }
 
 /** How many rows fit a query. */
 export async function countRows(session: Session, model: ModelDefinition, query: Query): Promise<number> {
   const row = await session.db
     .selectFrom(`${tableOf(session, model)} as r`)
-    .select(sql<number>`count(*)`.as("count"))
+    .select(sql`count(*)`.as("count"))
     .where(conjunction(queryConditions(session, model, "r", query)))
     .executeTakeFirst();
   return Number(row?.count ?? 0);
@@ -87,7 +91,7 @@ function rowsOf(session: Session, model: ModelDefinition, fields: Fields): Selec
 }
 
 /** Runs a select; when its rows might be too many bytes, the database counts them and stops sending. */
-async function fetchBounded(
+export async function fetchBounded(
   session: Session,
   columns: readonly Column[],
   select: Select,
@@ -118,7 +122,7 @@ async function fetchBounded(
   return rows;
 }
 
-function decode(
+export function decodeRow(
   session: Session,
   model: ModelDefinition,
   columns: readonly Column[],
@@ -137,7 +141,7 @@ async function finish(session: Session, query: Query, fields: Fields, rows: Row[
   return rows.map((row, index) => {
     const out: Row = {};
     for (const column of fields.shown) out[column.name] = row[column.name] ?? null;
-    for (const [name, values] of related) out[name] = (values[index] ?? null) as Json;
+    for (const [name, values] of related) out[name] = values[index] ?? null;
     return out;
   });
 }
@@ -166,7 +170,7 @@ async function relatedOf(session: Session, rows: readonly Row[], one: With): Pro
     const found = await linkedRows(session, link, steps, { isOne, next: next?.foreign });
     steps = steps.flatMap((step) =>
       keysOf(step.value).flatMap((key) =>
-        (found.get(String(key)) ?? []).map(({ row, shown: own }) => ({
+        (found.get(textOf(key)) ?? []).map(({ row, shown: own }) => ({
           parent: step.parent,
           value: next === undefined ? null : (row[next.foreign.name] ?? null),
           carried: next !== undefined && link.query.select !== undefined ? { ...step.carried, ...own } : step.carried,
@@ -205,7 +209,9 @@ async function linkedRows(
     const keyRef = sql.ref(`r.${key.name}`);
     const ranked = rowsOf(session, model, fields)
       .select(sql`row_number() OVER (PARTITION BY ${keyRef} ${order})`.as(RANK))
-      .where(conjunction([sql<SqlBool>`${keyRef} IN (${sql.join(keys)})`, ...queryConditions(session, model, "r", query)]));
+      .where(
+        conjunction([sql<SqlBool>`${keyRef} IN (${sql.join(keys)})`, ...queryConditions(session, model, "r", query)]),
+      );
     const select = session.db
       .selectFrom(ranked.as("g"))
       .selectAll("g")
@@ -213,20 +219,25 @@ async function linkedRows(
       .orderBy(sql.ref(`g.${RANK}`))
       .limit(maxRows + 1) as Select;
     const found = await fetchBounded(session, fields.all, select, Math.min(keys.length * perParent, maxRows) + 1);
-    rows.push(...found.map((raw) => decode(session, model, fields.all, raw)));
+    rows.push(...found.map((raw) => decodeRow(session, model, fields.all, raw)));
     if (rows.length > maxRows) throw tooMany(model.id, maxRows);
   }
   const finished = next === undefined ? await finish(session, query, fields, rows) : rows;
   return groupByKey(rows, finished, key, fields);
 }
 
-function groupByKey(rows: readonly Row[], finished: readonly Row[], key: Column, fields: Fields): Map<string, Linked[]> {
+function groupByKey(
+  rows: readonly Row[],
+  finished: readonly Row[],
+  key: Column,
+  fields: Fields,
+): Map<string, Linked[]> {
   const hasExtra = fields.all.length > fields.shown.length;
   const groups = new Map<string, Linked[]>();
   for (const [index, row] of rows.entries()) {
     const done = finished[index] ?? row;
     const shownRow = hasExtra && done === row ? pick(row, fields.shown) : done;
-    const name = String(row[key.name]);
+    const name = textOf(row[key.name] ?? null);
     const group = groups.get(name);
     if (group === undefined) groups.set(name, [{ row, shown: shownRow }]);
     else group.push({ row, shown: shownRow });
@@ -241,9 +252,9 @@ function pick(row: Row, columns: readonly Column[]): Row {
 function distinctKeys(session: Session, { model, key }: LinkQuery, steps: readonly Step[]): Expression<unknown>[] {
   const distinct = new Map<string, Expression<unknown>>();
   for (const value of steps.flatMap((step) => keysOf(step.value))) {
-    if (distinct.has(String(value))) continue;
+    if (distinct.has(textOf(value))) continue;
     try {
-      distinct.set(String(value), bound(key, comparable(session.ciphers, model, key, value)));
+      distinct.set(textOf(value), bound(key, comparable(session.ciphers, model, key, value)));
     } catch (error) {
       // A value the key's type cannot hold has no related rows.
       if (!(error instanceof MeshError) || error.code !== "invalid_argument") throw error;
@@ -254,7 +265,8 @@ function distinctKeys(session: Session, { model, key }: LinkQuery, steps: readon
 
 // A json column may hold a list of keys.
 function keysOf(value: Json): readonly Json[] {
-  if (Array.isArray(value)) return (value as readonly Json[]).filter((item) => item !== null && typeof item !== "object");
+  if (Array.isArray(value))
+    return (value as readonly Json[]).filter((item) => item !== null && typeof item !== "object");
   return value === null || typeof value === "object" ? [] : [value];
 }
 

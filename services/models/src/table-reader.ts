@@ -62,7 +62,11 @@ export async function readTables(db: ModelDb, schema: string, catalog: ModelCata
     const found = existing.get(table);
     const isMissingOne = [...wanted.values()].some((column) => !column.isNullable && !found?.columns.has(column.name));
     if (found === undefined || !isMissingOne) continue;
-    const row = await db.selectFrom(`${schema}.${table}`).select(sql`1`.as("one")).limit(1).executeTakeFirst();
+    const row = await db
+      .selectFrom(`${schema}.${table}`)
+      .select(sql`1`.as("one"))
+      .limit(1)
+      .executeTakeFirst();
     existing.set(table, { ...found, hasRows: row !== undefined });
   }
   return existing;

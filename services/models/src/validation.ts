@@ -3,6 +3,7 @@
 import { isObject, type Json, MeshError } from "@mesh/kernel";
 import { RE2JS } from "re2js";
 
+import { lengthOf, textOf } from "./json-text.ts";
 import type { Column, Validation } from "./model.ts";
 
 type Accepts = (value: Json) => boolean;
@@ -13,13 +14,28 @@ const EMAIL = RE2JS.compile(String.raw`^[^@\s]+@[^@\s.]+(\.[^@\s.]+)+$`);
 const MOBILE = RE2JS.compile(String.raw`^\+?[0-9][0-9 -]{5,18}[0-9]$`);
 
 const CHECKS: Readonly<Record<string, (args: readonly Json[]) => Accepts>> = {
-  typeof: ([type]) => (value) => isOfType(value, String(type)),
-  min: ([limit]) => (value) => Number(value) >= Number(limit),
-  max: ([limit]) => (value) => Number(value) <= Number(limit),
-  enum: (options) => (value) => options.some((option) => String(option) === String(value)),
-  pattern: ([pattern]) => matches(RE2JS.compile(String(pattern))),
-  minLength: ([limit]) => (value) => [...textOf(value)].length >= Number(limit),
-  maxLength: ([limit]) => (value) => [...textOf(value)].length <= Number(limit),
+  typeof:
+    ([type]) =>
+    (value) =>
+      isOfType(value, textOf(type ?? "")),
+  min:
+    ([limit]) =>
+    (value) =>
+      Number(value) >= Number(limit),
+  max:
+    ([limit]) =>
+    (value) =>
+      Number(value) <= Number(limit),
+  enum: (options) => (value) => options.some((option) => textOf(option) === textOf(value)),
+  pattern: ([pattern]) => matches(RE2JS.compile(textOf(pattern ?? ""))),
+  minLength:
+    ([limit]) =>
+    (value) =>
+      lengthOf(textOf(value)) >= Number(limit),
+  maxLength:
+    ([limit]) =>
+    (value) =>
+      lengthOf(textOf(value)) <= Number(limit),
   email: () => matches(EMAIL),
   mobile: () => matches(MOBILE),
 };
@@ -59,32 +75,29 @@ export function checkValidations(column: Column, value: Json): void {
   }
 }
 
+const IS_TYPE: Readonly<Record<string, Accepts>> = {
+  string: (value) => typeof value === "string",
+  integer: (value) => Number.isInteger(numberOf(value)),
+  int: (value) => Number.isInteger(numberOf(value)),
+  number: (value) => Number.isFinite(numberOf(value)),
+  float: (value) => Number.isFinite(numberOf(value)),
+  double: (value) => Number.isFinite(numberOf(value)),
+  bool: (value) => typeof value === "boolean" || value === 0 || value === 1,
+  boolean: (value) => typeof value === "boolean" || value === 0 || value === 1,
+  array: (value) => Array.isArray(value),
+  object: isObject,
+  map: isObject,
+};
+
+// A type nobody knows excludes nothing.
 function isOfType(value: Json, type: string): boolean {
-  switch (type.toLowerCase()) {
-    case "string":
-      return typeof value === "string";
-    case "integer":
-    case "int":
-      return Number.isInteger(typeof value === "string" && value.trim() !== "" ? Number(value) : value);
-    case "number":
-    case "float":
-    case "double":
-      return Number.isFinite(typeof value === "string" && value.trim() !== "" ? Number(value) : value);
-    case "bool":
-    case "boolean":
-      return typeof value === "boolean" || value === 0 || value === 1;
-    case "array":
-      return Array.isArray(value);
-    case "object":
-    case "map":
-      return isObject(value);
-    default:
-      return true;
-  }
+  const name = type.toLowerCase();
+  return !Object.hasOwn(IS_TYPE, name) || IS_TYPE[name]?.(value) === true;
 }
 
-function textOf(value: Json): string {
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
+function numberOf(value: Json): number {
+  if (typeof value === "string") return value.trim() === "" ? Number.NaN : Number(value);
+  return typeof value === "number" ? value : Number.NaN;
 }
 
 function matches(pattern: RE2JS): Accepts {

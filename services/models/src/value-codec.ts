@@ -7,11 +7,11 @@
  * V3  What a column cannot hold is refused here, by name and reason, not by the database.
  */
 
-import { isObject, type Json, MeshError } from "@mesh/kernel";
+import { type Json, MeshError } from "@mesh/kernel";
 import { type Expression, type RawBuilder, sql } from "kysely";
 
-import type { Column } from "./model.ts";
-import { describe } from "./problem-list.ts";
+import { lengthOf, shownJson } from "./json-text.ts";
+import type { Column, ColumnKind } from "./model.ts";
 
 /** A value as the driver takes it. */
 export type Encoded = string | number | boolean | Buffer | null;
@@ -23,36 +23,7 @@ const MAX_NUMBER_LENGTH = 400;
 
 /** Turns a JSON value into what is stored; throws `invalid_argument` naming the column. Leaves `crypt` to others. */
 export function encodeValue(column: Column, value: Json): Encoded {
-  if (value === null) return null;
-  switch (column.kind) {
-    case "integer":
-    case "bigint":
-      return encodeWhole(column, value);
-    case "decimal":
-      return encodeDecimal(column, value);
-    case "float":
-      return encodeFloat(column, value);
-    case "boolean":
-      return encodeBoolean(column, value);
-    case "text":
-      return encodeText(column, value);
-    case "enum":
-      return encodeOption(column, value);
-    case "date":
-    case "datetime":
-    case "time":
-      return encodeTime(column, value);
-    case "json":
-      return encodeJson(column, value);
-    case "uuid":
-      if (typeof value === "string" && UUID.test(value)) return value.toLowerCase();
-      throw wrong(column, "a UUID", value);
-    case "binary":
-      if (typeof value === "string" && value.length <= MAX_VALUE_BYTES && BASE64.test(value)) {
-        return Buffer.from(value, "base64");
-      }
-      throw wrong(column, "bytes as base64 text", value);
-  }
+  return value === null ? null : ENCODERS[column.kind](column, value);
 }
 
 /** The encoded value as a part of a statement. */
@@ -87,9 +58,9 @@ export function decodeValue(column: Column, value: unknown): Json {
   switch (column.kind) {
     case "bigint":
     case "decimal":
-      return exactNumber(String(value));
+      return exactNumber(value as string);
     case "json":
-      return JSON.parse(String(value)) as Json;
+      return JSON.parse(value as string) as Json;
     case "binary":
       return Buffer.isBuffer(value) ? value.toString("base64") : null;
     default:
@@ -109,12 +80,28 @@ const WHOLE_TEXT = /^[+-]?\d{1,40}$/;
 const DECIMAL_TEXT = /^[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d{1,3})?$/i;
 const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i;
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
-const DATETIME =
-  /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d{1,9})?)?\s?(Z|[+-]\d\d:?\d\d)?)?$/i;
+const DATETIME = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.\d{1,9})?)?\s?(Z|[+-]\d\d:?\d\d)?)?$/i;
 const TIME = /^([01]\d|2[0-3]):([0-5]\d)(?::([0-5]\d)(?:\.\d{1,9})?)?$/;
 
+const ENCODERS: Readonly<Record<ColumnKind, (column: Column, value: Json) => Encoded>> = {
+  integer: encodeWhole,
+  bigint: encodeWhole,
+  decimal: encodeDecimal,
+  float: encodeFloat,
+  boolean: encodeBoolean,
+  text: encodeText,
+  enum: encodeOption,
+  date: encodeTime,
+  datetime: encodeTime,
+  time: encodeTime,
+  json: encodeJson,
+  uuid: encodeUuid,
+  binary: encodeBytes,
+};
+
 function encodeWhole(column: Column, value: Json): number | string {
-  const isWhole = typeof value === "number" ? Number.isInteger(value) : typeof value === "string" && WHOLE_TEXT.test(value.trim());
+  const isWhole =
+    typeof value === "number" ? Number.isInteger(value) : typeof value === "string" && WHOLE_TEXT.test(value.trim());
   if (!isWhole) throw wrong(column, "a whole number", value);
   const exact = BigInt(typeof value === "string" ? value.trim().replace(/^\+/, "") : (value as number));
   const { range } = column;
@@ -155,7 +142,7 @@ function encodeText(column: Column, value: Json): string {
   const text = String(value);
   if (Buffer.byteLength(text) > MAX_VALUE_BYTES) throw fault(column, `must have at most ${MAX_VALUE_BYTES} bytes`);
   const max = column.maxLength ?? MAX_VALUE_BYTES;
-  const length = text.length <= max ? text.length : [...text].length;
+  const length = text.length <= max ? text.length : lengthOf(text);
   if (length > max) throw fault(column, `must have at most ${max} characters, not ${length}`);
   if (text.includes("\0")) throw fault(column, "must not hold the character U+0000");
   return text;
@@ -169,9 +156,21 @@ function encodeOption(column: Column, value: Json): string {
 
 function encodeJson(column: Column, value: Json): string {
   const text = JSON.stringify(value);
-  if (Buffer.byteLength(text) > MAX_VALUE_BYTES) throw fault(column, `must have at most ${MAX_VALUE_BYTES} bytes of JSON`);
+  if (Buffer.byteLength(text) > MAX_VALUE_BYTES)
+    throw fault(column, `must have at most ${MAX_VALUE_BYTES} bytes of JSON`);
   if (/(?:^|[^\\])(?:\\\\)*\\u0000/.test(text)) throw fault(column, "must not hold the character U+0000");
   return text;
+}
+
+function encodeUuid(column: Column, value: Json): string {
+  if (typeof value === "string" && UUID.test(value)) return value.toLowerCase();
+  throw wrong(column, "a UUID", value);
+}
+
+function encodeBytes(column: Column, value: Json): Buffer {
+  const isBase64 = typeof value === "string" && value.length <= MAX_VALUE_BYTES && BASE64.test(value);
+  if (!isBase64) throw wrong(column, "bytes as base64 text", value);
+  return Buffer.from(value, "base64");
 }
 
 function encodeTime(column: Column, value: Json): string {
@@ -210,8 +209,7 @@ function exactNumber(text: string): number | string {
 }
 
 function wrong(column: Column, expected: string, value: Json): MeshError {
-  const shown = typeof value === "object" && value !== null ? (isObject(value) ? "an object" : "a list") : describe(value);
-  return fault(column, `must be ${expected}, not ${shown}`);
+  return fault(column, `must be ${expected}, not ${shownJson(value)}`);
 }
 
 function fault(column: Column, what: string): MeshError {

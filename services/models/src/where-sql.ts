@@ -1,6 +1,6 @@
 /** Conditions and orders of a checked query as SQL. Everything is an expression of Kysely; values are parameters. */
 
-import { type Expression, type SqlBool, sql } from "kysely";
+import { type Expression, type RawBuilder, type SqlBool, sql } from "kysely";
 
 import { type Session, tableOf, visible } from "./access.ts";
 import { comparisonSql } from "./comparison.ts";
@@ -21,7 +21,8 @@ export function queryConditions(
 export function whereConditions(session: Session, alias: string, wheres: readonly Where[]): Expression<SqlBool>[] {
   const alternatives: Expression<SqlBool>[][] = [];
   for (const where of wheres) {
-    const parts = where.kind === "group" ? whereConditions(session, alias, where.wheres) : [testSql(session, alias, where)];
+    const parts =
+      where.kind === "group" ? whereConditions(session, alias, where.wheres) : [testSql(session, alias, where)];
     // An empty group says nothing, whatever joins it.
     if (parts.length === 0) continue;
     const current = alternatives.at(-1);
@@ -39,7 +40,7 @@ export function orderTerms(
   model: ModelDefinition,
   alias: string,
   orders: readonly Order[],
-): Expression<unknown>[] {
+): RawBuilder<unknown>[] {
   const terms = orders.map((order) => directed(orderedBy(session, alias, order), order.column, order.isDescending));
   const { primaryKey } = model;
   if (primaryKey === undefined || orders.some((order) => order.related === undefined && order.column === primaryKey)) {
@@ -49,7 +50,7 @@ export function orderTerms(
   return [...terms, directed(sql.ref(`${alias}.${primaryKey.name}`), primaryKey, isDescending)];
 }
 
-function directed(at: Expression<unknown>, column: Column, isDescending: boolean): Expression<unknown> {
+function directed(at: Expression<unknown>, column: Column, isDescending: boolean): RawBuilder<unknown> {
   // Nothing sorts before everything. Said only where it matters: it keeps an index from being used.
   if (column.isNullable) return isDescending ? sql`${at} DESC NULLS LAST` : sql`${at} ASC NULLS FIRST`;
   return isDescending ? sql`${at} DESC` : sql`${at} ASC`;

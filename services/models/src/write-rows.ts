@@ -6,7 +6,7 @@
  * W3  A row the caller may not change is, to the caller, not there.
  */
 
-import { isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
+import { isObject, type Json, MeshError } from "@mesh/kernel";
 import { type Expression, type RawBuilder, sql } from "kysely";
 
 import { type Session, tableOf, writable } from "./access.ts";
@@ -21,6 +21,9 @@ import { conjunction, orderTerms, whereConditions } from "./where-sql.ts";
 /** What a column is set to, by column. */
 export type Assignment = Readonly<Record<string, Expression<unknown>>>;
 
+/** Why a row is checked: it is new, one a table starts with, or a change. */
+type Purpose = "new" | "seed" | "change";
+
 const MAX_ROW_BYTES = 2 * 1024 * 1024;
 // Below PostgreSQL's bound of 65 535 parameters in one statement.
 const MAX_PARAMETERS = 30_000;
@@ -31,7 +34,7 @@ export async function newRow(
   session: Session,
   model: ModelDefinition,
   input: Json,
-  purpose: "new" | "seed" = "new",
+  purpose: Exclude<Purpose, "change"> = "new",
 ): Promise<Assignment> {
   const given = await assigned(session, model, input, purpose);
   const row: Record<string, Expression<unknown>> = { ...given };
@@ -54,7 +57,8 @@ export async function newRow(
 /** Checks what a row is changed to, and adds time and person. */
 export async function changes(session: Session, model: ModelDefinition, input: Json): Promise<Assignment> {
   const given = await assigned(session, model, input, "change");
-  if (Object.keys(given).length === 0) throw invalid(`${model.id}: there is nothing to change; give at least one column`);
+  if (Object.keys(given).length === 0)
+    throw invalid(`${model.id}: there is nothing to change; give at least one column`);
   return { ...given, ...stamp(session, model) };
 }
 
@@ -73,7 +77,10 @@ export async function insertRows(
       .map((row) => Object.fromEntries(names.map((name) => [name, row[name] ?? sql`DEFAULT`])));
     const insert = session.db.insertInto(tableOf(session, model)).values(values);
     if (model.primaryKey === undefined) await insert.execute();
-    else keys.push(...(await insert.returning(keyOut(model.primaryKey)).execute()).map((row) => keyIn(session, model, row)));
+    else
+      keys.push(
+        ...(await insert.returning(keyOut(model.primaryKey)).execute()).map((row) => keyIn(session, model, row)),
+      );
   }
   return keys;
 }
@@ -181,24 +188,30 @@ async function assigned(
   session: Session,
   model: ModelDefinition,
   input: Json,
-  purpose: "new" | "seed" | "change",
+  purpose: Purpose,
 ): Promise<Record<string, Expression<unknown>>> {
   if (!isObject(input)) throw invalid(`${model.id}: a row must be an object, such as {"name": "value"}`);
   const size = Buffer.byteLength(JSON.stringify(input));
   if (size > MAX_ROW_BYTES) throw invalid(`${model.id}: a row has at most ${MAX_ROW_BYTES} bytes of JSON, not ${size}`);
   const row: Record<string, Expression<unknown>> = {};
-  for (const [name, value] of Object.entries(input as JsonObject)) {
+  for (const [name, value] of Object.entries(input)) {
     // Rows that were read with their related rows can be saved as they are.
     if (model.relations.has(name) && !model.columns.has(name)) continue;
     const column = requireColumn(model, name);
-    const isTaken = !column.isManaged || (name === MANAGED.createdAt && purpose !== "change");
-    if (!isTaken || value === undefined) continue;
-    if (value === null && (column.isGenerated || (!column.isNullable && column.default !== undefined))) continue;
+    if (!isTaken(column, value, purpose)) continue;
     if (value === null && !column.isNullable) throw invalid(`${model.id}: ${name} must not be empty`);
     if (purpose !== "seed") checkValidations(column, value);
     row[name] = bound(column, await stored(session.ciphers, model, column, value));
   }
   return row;
+}
+
+function isTaken(column: Column, value: Json | undefined, purpose: Purpose): value is Json {
+  if (value === undefined) return false;
+  if (column.isManaged) return column.name === MANAGED.createdAt && purpose !== "change";
+  if (value !== null || purpose === "change") return true;
+  // Nothing given for what is filled in anyway.
+  return !column.isGenerated && (column.isNullable || column.default === undefined);
 }
 
 function defaultOf(column: Column): Expression<unknown> | undefined {
@@ -227,12 +240,12 @@ function chosen(
   const conditions = [...writable(session, model, "r", trashed), ...whereConditions(session, "r", query.wheres)];
   if (query.limit === undefined) return conjunction(conditions) as Expression<boolean>;
   const column = keyColumn(model);
-  const rows = session.db
+  let rows = session.db
     .selectFrom(`${tableOf(session, model)} as r`)
     .select(sql.ref(`r.${column.name}`).as("key"))
-    .where(conjunction(conditions))
-    .orderBy(orderTerms(session, model, "r", query.orders).map((term) => sql`${term}`))
-    .limit(query.limit);
+    .where(conjunction(conditions));
+  for (const term of orderTerms(session, model, "r", query.orders)) rows = rows.orderBy(term);
+  rows = rows.limit(query.limit);
   return sql<boolean>`${sql.ref(`r.${column.name}`)} IN (${rows})`;
 }
 

@@ -17,9 +17,19 @@ import type { AgentContext } from "./agent-context.ts";
 import { type ChatMessage, chatText, toLoop } from "./chat-message.ts";
 import { type CreateResult, type Delegate, readCreate, readNext } from "./hook-result.ts";
 import { callsModel, prepareModelCall } from "./model-call.ts";
-import { askModel, type Completion, type ModelAnswer, type Rounds, type ToolResponse } from "./model-run.ts";
+import {
+  askModel,
+  type Completion,
+  type ModelAnswer,
+  type ResumedTalk,
+  type Rounds,
+  type SuspendedTalk,
+  type ToolResponse,
+} from "./model-run.ts";
 import { toolsOf } from "./mcp-tool.ts";
+import type { ItemAnswer } from "./pending.ts";
 import type { RunInput } from "./run-input.ts";
+import type { SavedCall, SavedRun } from "./saved-run.ts";
 import { callHook, hasHook } from "./script-call.ts";
 import { skips } from "./skip.ts";
 
@@ -54,8 +64,28 @@ export async function callAgent(request: AgentRequest, context: AgentContext): P
   const call = { assistant, options: request.options, context };
   const create = await runCreate(call, messages);
   if (create?.delegate !== undefined) return delegated(create.delegate, context, messages);
-  const said = create?.messages ?? messages;
-  const answer = await answerOf({ ...call, create }, said);
+  return finish({ ...call, create, said: create?.messages ?? messages }, undefined);
+}
+
+/** Goes on with an agent that waited for a person. */
+export async function resumeAgent(
+  { call: saved, ...talk }: SavedRun & { readonly call: SavedCall },
+  answers: readonly ItemAnswer[],
+  context: AgentContext,
+): Promise<AgentResponse> {
+  context.signal.throwIfAborted();
+  const { assistantId, options, messages, locale, theme, route, referer, metadata } = saved;
+  Object.assign(context, { locale, theme, route, referer, metadata });
+  const assistant = assistantOf(assistantId, context.shared.input);
+  const call = { assistant, options, context, create: readCreate(saved.create), said: messages };
+  return finish(call, { saved: talk, answers });
+}
+
+/** The model, its tools, Next, the response. */
+async function finish(call: PreparedCall, resume: ResumedTalk | undefined): Promise<AgentResponse> {
+  const { assistant, context, create, said, options } = call;
+  const answer = await answerOf(call, resume);
+  if (answer?.suspended !== undefined) throw suspensionOf(call, answer.suspended);
   if (answer?.error !== undefined && context.signal.aborted) throw answer.error;
   const payload = {
     messages: said as unknown as Json,
@@ -63,7 +93,7 @@ export async function callAgent(request: AgentRequest, context: AgentContext): P
     ...(answer === undefined || answer.tools.length === 0 ? {} : { tools: answer.tools as unknown as Json }),
     ...(answer?.error === undefined ? {} : { error: MeshError.from(answer.error).message }),
   };
-  const next = readNext(await callHook("Next", [payload, request.options], call));
+  const next = readNext(await callHook("Next", [payload, options], call));
   if (next?.delegate !== undefined) return delegated(next.delegate, context, said);
   if (answer?.error !== undefined && next === undefined) throw answer.error;
   return responseOf({ assistant, context, create, next: next?.next, answer });
@@ -73,6 +103,47 @@ interface AgentCall {
   readonly assistant: Assistant;
   readonly options: JsonObject;
   readonly context: AgentContext;
+}
+
+/** A call whose Create hook has run. */
+interface PreparedCall extends AgentCall {
+  readonly create: CreateResult | undefined;
+  /** What the model is told. */
+  readonly said: readonly ChatMessage[];
+}
+
+/** Thrown where an agent must wait for a person; whoever runs the agent saves it and goes on later. */
+export class Suspension extends Error {
+  readonly waiting: SuspendedTalk["waiting"];
+  readonly saved: Omit<SavedRun, "output">;
+
+  constructor(waiting: SuspendedTalk["waiting"], saved: Omit<SavedRun, "output">) {
+    super("the agent waits for a person");
+    this.waiting = waiting;
+    this.saved = saved;
+  }
+}
+
+function suspensionOf({ assistant, options, context, create, said }: PreparedCall, talk: SuspendedTalk): Error {
+  if (context.depth > 0) {
+    return new MeshError(
+      "failed_precondition",
+      `${assistant.id} must ask a person, which an agent that another one called cannot do; let the run itself ask`,
+    );
+  }
+  const { locale, theme, route, referer, metadata } = context;
+  const call: SavedCall = {
+    assistantId: assistant.id,
+    options,
+    messages: said,
+    create: create?.raw ?? null,
+    locale,
+    theme,
+    route,
+    referer,
+    metadata,
+  };
+  return new Suspension(talk.waiting, { ...talk.saved, call });
 }
 
 async function withHistory(request: AgentRequest, context: AgentContext): Promise<readonly ChatMessage[]> {
@@ -123,18 +194,16 @@ async function delegated(
   );
 }
 
-async function answerOf(
-  call: AgentCall & { readonly create: CreateResult | undefined },
-  messages: readonly ChatMessage[],
-): Promise<ModelAnswer | undefined> {
-  const { assistant, create, context } = call;
-  const input = effectiveInput(call, messages);
+async function answerOf(call: PreparedCall, resume: ResumedTalk | undefined): Promise<ModelAnswer | undefined> {
+  const { assistant, create, context, said } = call;
+  const input = effectiveInput(call);
   const servers = create?.mcpServers ?? assistant.mcp.servers;
   if (servers.length === 0 && !callsModel(assistant, presetIn(input))) return undefined;
   const { clock } = context.shared.ports;
   const model = prepareModelCall(input, assistant, context.shared.ports);
-  const { tools, samples } = await toolsOf({ names: model.tools, servers, assistant, context });
-  const loop = toLoop(messages, clock.now());
+  const { tools: names, approve } = model;
+  const { tools, guarded, samples } = await toolsOf({ names, approve, servers, assistant, context });
+  const loop = toLoop(said, clock.now());
   return askModel(
     {
       target: model.target,
@@ -143,6 +212,8 @@ async function answerOf(
       prompts: loop.prompts,
       tools,
       rounds: await roundsOf(assistant, context),
+      guarded,
+      ...(resume === undefined ? {} : { resume }),
       label: assistant.id,
     },
     context,
@@ -160,12 +231,9 @@ async function roundsOf(assistant: Assistant, context: AgentContext): Promise<Ro
 }
 
 /** The run's input as this agent sees it. */
-function effectiveInput(
-  { options, create, context }: AgentCall & { readonly create: CreateResult | undefined },
-  messages: readonly ChatMessage[],
-): RunInput {
+function effectiveInput({ options, create, context, said }: PreparedCall): RunInput {
   const { input } = context.shared;
-  const last = messages.findLast((message) => message.role === "user");
+  const last = said.findLast((message) => message.role === "user");
   const disable = create?.disableGlobalPrompts ?? options["disable_global_prompts"];
   return {
     ...input,

@@ -99,7 +99,10 @@ export class AgentContext {
   enterDelegate(): void {
     this.#delegations += 1;
     if (this.#delegations > MAX_DEPTH) {
-      throw new MeshError("failed_precondition", `agents handed over ${MAX_DEPTH} times already; one of them must answer itself`);
+      throw new MeshError(
+        "failed_precondition",
+        `agents handed over ${MAX_DEPTH} times already; one of them must answer itself`,
+      );
     }
     this.referer = "agent";
   }

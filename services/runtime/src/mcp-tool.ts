@@ -7,6 +7,7 @@ import type { InputContent } from "@mesh/llm";
 import { type McpClient, type McpContent, type McpTool, ToolNames, toolResultText, parseToolResult } from "@mesh/mcp";
 
 import type { AgentContext } from "./agent-context.ts";
+import { askUserTool } from "./ask-user.ts";
 import type { SourcedTool } from "./model-run.ts";
 import type { OpCaller } from "./op/op-table.ts";
 
@@ -17,6 +18,8 @@ const MAX_SAMPLES = 3;
 export interface ToolRequest {
   /** Names of built-in tools. */
   readonly names: readonly string[];
+  /** Names of tools whose calls a person must approve. */
+  readonly approve: readonly string[];
   readonly servers: readonly McpServerRef[];
   readonly assistant: Assistant;
   readonly context: AgentContext;
@@ -25,13 +28,16 @@ export interface ToolRequest {
 /** What the model is offered, and what it is told about it. */
 export interface OfferedTools {
   readonly tools: readonly SourcedTool[];
+  /** Names, as the model has them, of those that a person must approve. */
+  readonly guarded: ReadonlySet<string>;
   /** Samples of calls, for the system prompt; empty where there are none. */
   readonly samples: string;
 }
 
 /** Finds the tools; throws for one that does not exist or a server that cannot be reached, saying which. */
-export async function toolsOf({ names, servers, assistant, context }: ToolRequest): Promise<OfferedTools> {
-  const builtIn = await builtInTools(names, context);
+export async function toolsOf({ names, approve, servers, assistant, context }: ToolRequest): Promise<OfferedTools> {
+  const device = names.length + approve.length === 0 ? [] : await deviceTools(context);
+  const builtIn = names.map((name) => ({ server: "", name, tool: builtInTool(name, device) }));
   const naming = new ToolNames(builtIn.map((each) => each.name));
   const caller: OpCaller = { context, assistantId: assistant.id };
   const offered = await Promise.all(servers.map((server) => serverTools(server, caller, naming)));
@@ -42,19 +48,42 @@ export async function toolsOf({ names, servers, assistant, context }: ToolReques
       `${assistant.id} offers ${tools.length} tools to its model; ${MAX_TOOLS} are the most: list the ones it needs in mcp.servers`,
     );
   }
-  return { tools, samples: offered.map((each) => each.samples).filter((text) => text !== "").join("\n\n") };
+  const samples = offered.map((each) => each.samples).filter((text) => text !== "");
+  return { tools, guarded: guardedNames(approve, tools, device), samples: samples.join("\n\n") };
 }
 
-async function builtInTools(names: readonly string[], { shared }: AgentContext): Promise<readonly SourcedTool[]> {
-  if (names.length === 0) return [];
-  const offered = (await shared.ports.tools?.()) ?? [];
-  return names.map((name) => {
-    const tool = offered.find((each) => each.name === name);
-    if (tool !== undefined) return { server: "", name, tool };
-    const known = offered.map((each) => each.name).join(", ");
-    const there = known === "" ? "this device has none" : `there are ${known}`;
-    throw new MeshError("not_found", `there is no built-in tool ${JSON.stringify(name)}; ${there}`);
-  });
+async function deviceTools({ shared }: AgentContext): Promise<readonly AgentTool[]> {
+  return [...((await shared.ports.tools?.()) ?? []), askUserTool];
+}
+
+function builtInTool(name: string, device: readonly AgentTool[]): AgentTool {
+  const tool = device.find((each) => each.name === name);
+  if (tool === undefined) throw unknownTool(name, "tools", device);
+  return tool;
+}
+
+// A misspelt name would leave the tool that was meant without its gate; one that this run does not use is harmless.
+function guardedNames(
+  approve: readonly string[],
+  tools: readonly SourcedTool[],
+  device: readonly AgentTool[],
+): ReadonlySet<string> {
+  const guarded = new Set<string>();
+  for (const name of approve) {
+    const found = tools.filter((each) => each.tool.name === name || each.name === name);
+    for (const { tool } of found) guarded.add(tool.name);
+    const isKnown = found.length > 0 || device.some((each) => each.name === name);
+    if (!isKnown) throw unknownTool(name, "approve", [...device, ...tools.map((each) => each.tool)]);
+  }
+  return guarded;
+}
+
+function unknownTool(name: string, option: string, offered: readonly AgentTool[]): MeshError {
+  const known = [...new Set(offered.map((tool) => tool.name))].join(", ");
+  return new MeshError(
+    "not_found",
+    `there is no tool ${JSON.stringify(name)}, which the option "${option}" names; there are ${known}`,
+  );
 }
 
 /** The client of a server by the name an assistant has for it. */
@@ -63,9 +92,13 @@ export function mcpClient(name: string, { context, assistantId }: OpCaller): Mcp
   const file = findMcpServer(input.app, assistantId, name);
   if (file === undefined) {
     const known = [...input.app.mcpServers.keys()].slice(0, 10).join(", ");
-    throw new MeshError("not_found", `there is no MCP server "${name}"; ${known === "" ? "the app has none" : `the app has ${known}`}`);
+    throw new MeshError(
+      "not_found",
+      `there is no MCP server "${name}"; ${known === "" ? "the app has none" : `the app has ${known}`}`,
+    );
   }
-  if (ports.mcp === undefined) throw new MeshError("failed_precondition", `MCP server "${name}": this run cannot use MCP servers`);
+  if (ports.mcp === undefined)
+    throw new MeshError("failed_precondition", `MCP server "${name}": this run cannot use MCP servers`);
   return ports.mcp.get(resolveMcpServer(file, input.env));
 }
 
@@ -73,14 +106,17 @@ async function serverTools(
   { serverId, tools: wanted }: McpServerRef,
   caller: OpCaller,
   naming: ToolNames,
-): Promise<OfferedTools> {
+): Promise<Omit<OfferedTools, "guarded">> {
   const client = mcpClient(serverId, caller);
   const { signal } = caller.context;
   const { tools: all } = await client.list("tools", { caller, signal });
   const chosen = wanted === undefined ? all : all.filter((tool) => wanted.includes(tool.name));
   const missing = wanted?.find((name) => !all.some((tool) => tool.name === name));
   if (missing !== undefined) {
-    throw new MeshError("not_found", `MCP server "${serverId}" has no tool "${missing}"; it has ${all.map((tool) => tool.name).join(", ")}`);
+    throw new MeshError(
+      "not_found",
+      `MCP server "${serverId}" has no tool "${missing}"; it has ${all.map((tool) => tool.name).join(", ")}`,
+    );
   }
   const tools = chosen.map((tool) => ({
     server: serverId,

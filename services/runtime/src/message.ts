@@ -2,6 +2,8 @@
 
 import type { Json, JsonObject } from "@mesh/kernel";
 
+import type { PendingItem } from "./pending.ts";
+
 /** How a delta changes what it names; absent means append to `props.content`. */
 export type DeltaAction = "append" | "replace" | "merge" | "set";
 
@@ -29,6 +31,13 @@ export interface Usage {
   readonly total_tokens: number;
   /** Absent when a price is not known. */
   readonly cost_usd?: number;
+}
+
+/** What a run that waits for a person leaves behind. */
+export interface SuspendedRun {
+  readonly pending: readonly PendingItem[];
+  /** What it goes on from; see `saved-run.ts`. */
+  readonly state: string;
 }
 
 /** What a finished run leaves behind. */

@@ -24,6 +24,8 @@ export interface ModelCall {
   readonly examples: readonly AgentMessage[];
   /** Names of the built-in tools it may use. */
   readonly tools: readonly string[];
+  /** Names of those that a person must approve. */
+  readonly approve: readonly string[];
 }
 
 const MAX_TOOLS = 32;
@@ -60,7 +62,9 @@ export function prepareModelCall(
     examples: prompts
       .filter((prompt) => !isSystem(prompt))
       .map((prompt) => exampleOf(prompt, target.model, clock.now())),
-    tools: toolNames(options["tools"]),
+    tools: toolNames("tools", options["tools"]),
+    // A call adds to what its assistant has approved by a person, and takes nothing away.
+    approve: [assistant.options, input.options].flatMap((given) => toolNames("approve", given["approve"])),
   };
 }
 
@@ -74,13 +78,13 @@ export function targetOf(
   return connectorModel(withOptions(connectorOf(input, assistant), options), prices);
 }
 
-function toolNames(value: Json | undefined): readonly string[] {
+function toolNames(option: string, value: Json | undefined): readonly string[] {
   if (value === undefined || value === null) return [];
   const names = Array.isArray(value) ? value.filter((name) => typeof name === "string") : [];
   if (Array.isArray(value) && names.length === value.length && names.length <= MAX_TOOLS) return names;
   throw new MeshError(
     "invalid_argument",
-    `the option "tools" must be a list of at most ${MAX_TOOLS} names of built-in tools, such as ["bash"]`,
+    `the option "${option}" must be a list of at most ${MAX_TOOLS} names of built-in tools, such as ["bash"]`,
   );
 }
 

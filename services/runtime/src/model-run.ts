@@ -1,11 +1,14 @@
 /** One agent's talk with its model: the loop is driven to its end, which is read as a completion and the results of its tools. */
 
 import {
-  type AgentTool,
   type AgentMessage,
+  type AgentTool,
+  ALLOW,
   DEFAULT_LIMITS,
   lastAssistant,
+  type LoopConfig,
   messageText,
+  resumeRun,
   type RunEnd,
   type RunResult,
   type RunStats,
@@ -13,8 +16,10 @@ import {
   sharedStateTool,
   startRun,
   stopMarkerKind,
+  type ToolMiddleware,
   type ToolSettings,
   totalSpend,
+  type WaitingCall,
 } from "@mesh/agent";
 import { type Json, type JsonObject, MeshError } from "@mesh/kernel";
 import {
@@ -31,6 +36,8 @@ import type { AgentContext } from "./agent-context.ts";
 import { toWireCall } from "./chat-message.ts";
 import { LoopOutput } from "./loop-output.ts";
 import type { Usage } from "./message.ts";
+import { callAnswers, type ItemAnswer } from "./pending.ts";
+import { type SavedRun, stashEntries } from "./saved-run.ts";
 
 /** How often the model may answer: until it calls no more tools, or until its tools have run without an error. */
 export type Rounds = { readonly kind: "loop"; readonly maxTurns: number } | { readonly kind: "once" };
@@ -70,8 +77,24 @@ export interface ModelRequest {
   readonly prompts: readonly AgentMessage[];
   readonly tools: readonly SourcedTool[];
   readonly rounds: Rounds;
+  /** Names, as the model has them, of tools that a person must approve, call by call. */
+  readonly guarded?: ReadonlySet<string>;
+  /** Present when the talk goes on from where it waited for a person. */
+  readonly resume?: ResumedTalk;
   /** For logs. */
   readonly label: string;
+}
+
+/** A talk that waited, and what it was told. */
+export interface ResumedTalk {
+  readonly saved: Pick<SavedRun, "agent" | "stash">;
+  readonly answers: readonly ItemAnswer[];
+}
+
+/** A talk that waits for a person. */
+export interface SuspendedTalk {
+  readonly waiting: readonly WaitingCall[];
+  readonly saved: Pick<SavedRun, "agent" | "stash">;
 }
 
 /** How a talk ended. */
@@ -82,7 +105,12 @@ export interface ModelAnswer {
   readonly error?: unknown;
   /** Why the loop stopped before the model was done. */
   readonly note?: string;
+  /** Present when a person must answer first. */
+  readonly suspended?: SuspendedTalk;
 }
+
+/** Server of the functions that a script passes with a completion: it runs them itself. */
+export const CALLER = "caller";
 
 const MAX_TOOL_RETRIES = 2;
 
@@ -103,39 +131,59 @@ export async function askModel(request: ModelRequest, context: ModelRunContext):
   const provider = new WatchedProvider(providers.resolve(model.api));
   const responses: ToolResponse[] = [];
   const tools = request.tools.map((each) => recorded(each, responses));
+  const { resume } = request;
+  const stash = new SharedState();
+  for (const [key, value] of resume?.saved.stash ?? []) await stash.set(key, value);
   const maxTurns = request.rounds.kind === "loop" ? request.rounds.maxTurns : 1 + MAX_TOOL_RETRIES;
-  const result = await startRun(
-    request.prompts,
-    {
-      ...defaults,
-      model,
-      provider,
-      ...(tools.length === 0 ? {} : toolSettings(tools)),
-      systemPrompt: request.systemPrompt,
-      clock,
-      runId: shared.input.context.runId,
-      label: request.label,
-      // How long a run may take is the device's business: it ends the run at its time-out, in the middle of a turn if need be.
-      limits: { ...DEFAULT_LIMITS, maxTurns, maxDurationMs: Number.POSITIVE_INFINITY },
-      beforeTurn: async (messages, turn) => {
-        // The model is not asked again before its reader has taken what was said.
-        await shared.drained();
-        return turn === 0 || request.rounds.kind === "loop" || hasFailedTool(messages);
-      },
-      ...(random === undefined ? {} : { random }),
-      ...(log === undefined ? {} : { log }),
+  const config: LoopConfig = {
+    ...defaults,
+    model,
+    provider,
+    ...toolSettings(tools, stash),
+    ...gateOf(request),
+    systemPrompt: request.systemPrompt,
+    clock,
+    runId: shared.input.context.runId,
+    label: request.label,
+    // How long a run may take is the device's business: it ends the run at its time-out, in the middle of a turn if need be.
+    limits: { ...DEFAULT_LIMITS, maxTurns, maxDurationMs: Number.POSITIVE_INFINITY },
+    beforeTurn: async (messages, turn) => {
+      // The model is not asked again before its reader has taken what was said.
+      await shared.drained();
+      return turn === 0 || request.rounds.kind === "loop" || hasFailedTool(messages);
     },
-    { history: [...request.history], sink: new LoopOutput(out).sink, signal },
-  );
+    ...(random === undefined ? {} : { random }),
+    ...(log === undefined ? {} : { log }),
+  };
+  const io = { history: [...request.history], sink: new LoopOutput(out).sink, signal };
+  const result =
+    resume === undefined
+      ? await startRun(request.prompts, config, io)
+      : await resumeRun(resume.saved.agent, callAnswers(resume.answers), config, io);
+  if (result.end.kind === "waiting" && result.waiting.some((call) => !isOnlyCalled(call, request))) {
+    const saved = { agent: result.state, stash: await stashEntries(stash) };
+    return { completion: undefined, tools: responses, suspended: { waiting: result.waiting, saved } };
+  }
   shared.spend(result.stats);
   return answerOf(result, responses, { thrown: provider.failure, rounds: request.rounds });
 }
 
 /** What of a tool's output does not fit the history stays readable for the model while the run lasts. */
-function toolSettings(tools: readonly AgentTool[]): ToolSettings {
+function toolSettings(tools: readonly AgentTool[], stash: SharedState): ToolSettings {
   if (tools.every((tool) => tool.execute === undefined)) return { tools };
-  const stash = new SharedState();
   return { tools: [...tools, sharedStateTool(stash)], outputStash: stash };
+}
+
+function gateOf({ guarded }: ModelRequest): Pick<ToolSettings, "middleware"> {
+  if (guarded === undefined || guarded.size === 0) return {};
+  const beforeTool: ToolMiddleware["beforeTool"] = ({ name }) =>
+    guarded.has(name) ? { kind: "ask", reason: `${name} needs your approval` } : ALLOW;
+  return { middleware: [{ beforeTool }] };
+}
+
+/** Whether a call is of a function that the caller runs, such that the call itself is the answer. */
+function isOnlyCalled({ need, toolName }: WaitingCall, { tools }: ModelRequest): boolean {
+  return need === "external" && tools.some((each) => each.tool.name === toolName && each.server === CALLER);
 }
 
 /** A tool that also keeps what hooks are told about its calls. */
@@ -213,7 +261,7 @@ function failureOf(result: RunResult, thrown: unknown): unknown {
   return reasonOf(end, result);
 }
 
-function reasonOf(end: Exclude<RunEnd, { kind: "failed" }>, { messages, waiting }: RunResult): MeshError | undefined {
+function reasonOf(end: Exclude<RunEnd, { kind: "failed" }>, { messages }: RunResult): MeshError | undefined {
   const last = messages.at(-1);
   switch (end.kind) {
     case "completed":
@@ -228,8 +276,7 @@ function reasonOf(end: Exclude<RunEnd, { kind: "failed" }>, { messages, waiting 
       return new MeshError("invalid_argument", end.reason);
     case "waiting":
       // Functions that the caller runs: the calls are the answer.
-      if (waiting.every((call) => call.need === "external")) return undefined;
-      return new MeshError("unimplemented", "a tool waits for an answer, which a run on a device cannot be given yet");
+      return undefined;
   }
 }
 

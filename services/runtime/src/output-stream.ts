@@ -1,7 +1,7 @@
 /**
  * Writes the output of one run: numbers messages and chunks, stamps events, keeps starts and ends in pairs.
  *
- * O1  Message ids (M1, M2, ...) and chunk ids (C1, C2, ...) are unique in the run and count up.
+ * O1  Message ids (M1, M2, ...) and chunk ids (C1, C2, ...) are unique in the run and count up, also over its segments.
  * O2  `message_end` carries the whole content, which supersedes the deltas before it.
  * O3  Every message that was begun is ended, whatever happens.
  */
@@ -20,12 +20,32 @@ export interface ToolCallHead {
   readonly index: number;
 }
 
+/** How far a run has counted. */
+export interface OutputPosition {
+  readonly messages: number;
+  readonly chunks: number;
+  readonly blocks?: number;
+  readonly threads?: number;
+}
+
 /** Counts the ids of one run; the streams of its agents share it. */
 export class OutputIds {
-  #messages = 0;
-  #chunks = 0;
-  #blocks = 0;
-  #threads = 0;
+  #messages: number;
+  #chunks: number;
+  #blocks: number;
+  #threads: number;
+
+  /** `from`: where the segment before this one left off. */
+  constructor(from?: OutputPosition) {
+    this.#messages = from?.messages ?? 0;
+    this.#chunks = from?.chunks ?? 0;
+    this.#blocks = from?.blocks ?? 0;
+    this.#threads = from?.threads ?? 0;
+  }
+
+  get position(): Required<OutputPosition> {
+    return { messages: this.#messages, chunks: this.#chunks, blocks: this.#blocks, threads: this.#threads };
+  }
 
   message(): string {
     return `M${(this.#messages += 1)}`;

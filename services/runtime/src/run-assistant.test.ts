@@ -7,7 +7,7 @@ import { FakeClock } from "@mesh/kernel/testing";
 import { createProviders, ProviderError, ProviderRegistry, type StreamConfig, type StreamProvider } from "@mesh/llm";
 import { describe, expect, test } from "vitest";
 
-import type { OutputMessage, RunOutcome } from "./message.ts";
+import type { OutputMessage, RunOutcome, SuspendedRun } from "./message.ts";
 import { runAssistant } from "./run-assistant.ts";
 import type { RunInput, RunPorts } from "./run-input.ts";
 
@@ -81,9 +81,14 @@ function start(patch: Partial<RunInput> = {}, provider?: StreamProvider, more: P
     ...patch,
   };
   const ports = { clock, providers, ...more };
-  const done = runAssistant(input, ports, (message) => void messages.push(message), abort.signal);
+  const done = runAssistant(input, ports, (message) => void messages.push(message), abort.signal).then(finished);
   done.catch(() => undefined);
   return { messages, clock, abort, done };
+}
+
+function finished(result: RunOutcome | SuspendedRun): RunOutcome {
+  if ("pending" in result) throw new Error("the run waits");
+  return result;
 }
 
 async function failure(run: Run): Promise<MeshError> {
@@ -414,7 +419,11 @@ describe("tools", () => {
   });
 
   test.each<[string, JsonObject, string]>([
-    ["is not known", { tools: ["fly"] }, 'there is no built-in tool "fly"; there are shout, break'],
+    [
+      "is not known",
+      { tools: ["fly"] },
+      'there is no tool "fly", which the option "tools" names; there are shout, break, ask_user',
+    ],
     ["is no list of names", { tools: "bash" }, "must be a list"],
   ])("of which one %s are refused before the model is asked", async (_why, options, message) => {
     expect((await failure(start({ options }, undefined, { tools }))).message).toContain(message);

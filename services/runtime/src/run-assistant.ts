@@ -1,7 +1,8 @@
 /**
  * One run of an assistant, from its input to its last event.
  *
- * R1  The stream begins with `stream_start` and ends with exactly one `stream_end`, whatever happens between.
+ * R1  The stream begins with `stream_start` and ends with exactly one `stream_end`, whatever happens between. A run that
+ *     waits for a person is one stream all the same: its segments end and begin without either, and ids count on.
  * R2  A failed run says why in an `error` message before `stream_end`, then throws the same error; a cancelled one throws `cancelled`.
  * R3  The text of an internal error stays here: users see the run's id instead.
  */
@@ -9,15 +10,17 @@
 import { localizeAssistant } from "@mesh/assistants";
 import { type Json, type JsonObject, MeshError } from "@mesh/kernel";
 
-import { type AgentResponse, callAgent } from "./agent-call.ts";
+import { type AgentResponse, callAgent, resumeAgent, Suspension } from "./agent-call.ts";
 import { AgentContext } from "./agent-context.ts";
 import { chatText, type ChatMessage } from "./chat-message.ts";
-import type { OutputMessage, RunOutcome, Usage } from "./message.ts";
+import type { OutputMessage, RunOutcome, SuspendedRun, Usage } from "./message.ts";
 import { usageOf } from "./model-run.ts";
 import { type Emit, OutputQueue } from "./output-queue.ts";
-import { OutputStream } from "./output-stream.ts";
+import { OutputIds, OutputStream } from "./output-stream.ts";
+import { pendingItems } from "./pending.ts";
 import type { RunInput, RunPorts } from "./run-input.ts";
 import { RunShared } from "./run-shared.ts";
+import { readSavedRun, type SavedRun, writeSavedRun } from "./saved-run.ts";
 import { skips } from "./skip.ts";
 import { SpokenText } from "./spoken-text.ts";
 import { Trace } from "./trace.ts";
@@ -25,39 +28,51 @@ import { Trace } from "./trace.ts";
 /** How a run ended; a failed or cancelled one may have cost something too. */
 type RunEnded =
   | { readonly outcome: RunOutcome; readonly note?: string | undefined }
+  | { readonly suspended: SuspendedRun }
   | { readonly error: unknown; readonly usage?: Usage | undefined };
 
 /** Where a run's output goes and what stops it. */
 interface RunIo {
   readonly out: OutputStream;
   readonly shared: RunShared;
+  readonly spoken: SpokenText;
+  /** The run to go on with; undefined for a new one. */
+  readonly saved: SavedRun | undefined;
   readonly signal: AbortSignal;
 }
 
-/** Runs an assistant once, streaming its output into `emit`; see the file comment for what is guaranteed. */
+/** Runs an assistant to its end or until it waits for a person, streaming its output into `emit`; see the file comment. */
 export async function runAssistant(
   input: RunInput,
   ports: RunPorts,
   emit: Emit,
   signal: AbortSignal,
-): Promise<RunOutcome> {
+): Promise<RunOutcome | SuspendedRun> {
+  // Without it nobody knows which ids the stream has used, so a state that cannot be read fails without a word in it.
+  const saved = input.resume === undefined ? undefined : readSavedRun(input.resume.state);
   const queue = new OutputQueue(emit);
   const shared = new RunShared(input, ports, {
     write: (message) => queue.push(message),
     drained: () => queue.drained(),
   });
-  const spoken = new SpokenText();
-  const out = new OutputStream(ports.clock, (message) => {
+  const spoken = new SpokenText(saved?.spoken);
+  const hear = (message: OutputMessage): void => {
     spoken.hear(message);
     shared.write(message);
-  });
-  const startedMs = ports.clock.monotonic();
-  out.event("stream_start", "Stream started", startOf(input));
+  };
+  const out = new OutputStream(ports.clock, hear, { ids: new OutputIds(saved?.output) });
+  const startedMs = ports.clock.monotonic() - (saved?.agent.counters.elapsedMs ?? 0);
+  if (saved === undefined) out.event("stream_start", "Stream started", startOf(input));
   await queue.drained();
-  const ended = await execute({ out, shared, signal }, spoken).catch(
-    (error: unknown): RunEnded => ({ error, usage: usageOf(shared.stats) }),
-  );
+  const ended = await execute({ out, shared, spoken, saved, signal }).catch((error: unknown): RunEnded => ({
+    error,
+    usage: usageOf(shared.stats),
+  }));
   shared.close();
+  if ("suspended" in ended && !signal.aborted) {
+    await queue.drained();
+    return ended.suspended;
+  }
   const head = { ...headOf(input), duration_ms: Math.round(ports.clock.monotonic() - startedMs) };
   if ("outcome" in ended) {
     const { outcome, note } = ended;
@@ -72,16 +87,18 @@ export async function runAssistant(
     return outcome;
   }
   const isCancelled = signal.aborted;
-  const error = errorOf(ended.error, input, isCancelled);
+  const { error: thrown, usage } = "error" in ended ? ended : { error: undefined };
+  const error = errorOf(thrown, input, isCancelled);
   out.endAll(isCancelled ? "partial" : "error");
   if (!isCancelled) out.send("error", { message: error.message, code: error.code });
   const status = isCancelled ? "cancelled" : "error";
-  out.event("stream_end", "Stream completed", { ...head, status, error: error.message, ...spent(ended.usage) });
+  out.event("stream_end", "Stream completed", { ...head, status, error: error.message, ...spent(usage) });
   await queue.drained();
   throw error;
 }
 
-async function execute({ out, shared, signal }: RunIo, spoken: SpokenText): Promise<RunEnded> {
+async function execute(io: RunIo): Promise<RunEnded> {
+  const { out, shared, spoken, saved, signal } = io;
   if (signal.aborted) throw new MeshError("cancelled", "the run was cancelled");
   const { input, ports } = shared;
   const messages = input.messages ?? [{ role: "user", content: input.input }];
@@ -94,15 +111,35 @@ async function execute({ out, shared, signal }: RunIo, spoken: SpokenText): Prom
     if (isTraced) shared.write({ type: "trace", props: event });
   });
   const context = new AgentContext({ shared, out, trace, signal, depth: 0 });
+  if (saved?.spent !== undefined) shared.spend(saved.spent);
   try {
-    const response = await callAgent({ assistantId: input.assistantId, messages, options: input.options }, context);
+    const response = await answer(messages, context, saved);
     await remember(messages, spoken, shared, signal);
     trace.markComplete();
     return { outcome: outcomeOf(response, spoken, shared), note: response.note };
   } catch (error) {
+    if (error instanceof Suspension) return { suspended: suspendedRun(error, io) };
     trace.markComplete(signal.aborted ? "cancelled" : "failed");
     throw error;
   }
+}
+
+function answer(
+  messages: readonly ChatMessage[],
+  context: AgentContext,
+  saved: SavedRun | undefined,
+): Promise<AgentResponse> {
+  const { assistantId, options, resume } = context.shared.input;
+  if (saved === undefined) return callAgent({ assistantId, messages, options }, context);
+  const { locale, theme, route, referer, metadata } = context;
+  const { call = { assistantId, options, messages, create: null, locale, theme, route, referer, metadata } } = saved;
+  return resumeAgent({ ...saved, call }, resume?.answers ?? [], context);
+}
+
+function suspendedRun({ waiting, saved }: Suspension, { out, shared, spoken }: RunIo): SuspendedRun {
+  const pending = pendingItems(waiting);
+  const { stats: spent } = shared;
+  return { pending, state: writeSavedRun({ ...saved, output: out.ids.position, spent, spoken: spoken.text }) };
 }
 
 /** Keeps what was said, so that the next run of the chat knows it. */

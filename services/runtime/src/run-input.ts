@@ -12,6 +12,8 @@ import type { OpCaller } from "./op/op-table.ts";
 import type { ScriptPort } from "./script-port.ts";
 import type { StatePort } from "./state-port.ts";
 
+import type { ItemAnswer } from "./pending.ts";
+
 /** Who runs what, where; becomes `$CTX.*` and the head of the output stream. */
 export interface RunContext {
   readonly runId: string;
@@ -25,6 +27,13 @@ export interface RunContext {
   readonly theme?: string;
   readonly route?: string;
   readonly referer?: string;
+}
+
+/** What a run that waited goes on with. */
+export interface Resume {
+  /** Text of the saved run, as `SuspendedRun` had it. */
+  readonly state: string;
+  readonly answers: readonly ItemAnswer[];
 }
 
 /** One run to execute. */
@@ -43,6 +52,8 @@ export interface RunInput {
   readonly connectors: ReadonlyMap<string, WorkspaceConnector>;
   /** Looks up `$ENV.NAME`. */
   readonly env: EnvLookup;
+  /** Present when the run goes on from where it waited. */
+  readonly resume?: Resume;
 }
 
 /** What a run needs from outside. */

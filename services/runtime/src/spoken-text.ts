@@ -9,7 +9,12 @@ const MAX_CHARS = 200_000;
 
 /** Listens to the stream of the run itself; agents that it calls speak to it, not to the user. */
 export class SpokenText {
-  #text = "";
+  #text: string;
+
+  /** `before`: what the segment before this one has told. */
+  constructor(before = "") {
+    this.#text = before;
+  }
 
   get text(): string {
     return this.#text;

@@ -165,6 +165,27 @@ export interface RunsTable {
   placed_at: TimeOrNull;
   started_at: TimeOrNull;
   finished_at: TimeOrNull;
+  saved_epoch: number | null;
+  active_ms: Generated<number>;
+}
+
+export interface RunStatePartsTable {
+  run_id: string;
+  epoch: number;
+  n: number;
+  bytes: number;
+  body: string;
+}
+
+export interface RunQuestionsTable {
+  run_id: string;
+  epoch: number;
+  call_id: string;
+  position: number;
+  item: string;
+  answer: string | null;
+  answered_by: string | null;
+  answered_at: TimeOrNull;
 }
 
 export interface RunEventsTable {
@@ -213,6 +234,8 @@ export interface Database {
   connectors: ConnectorsTable;
   runs: RunsTable;
   run_events: RunEventsTable;
+  run_state_parts: RunStatePartsTable;
+  run_questions: RunQuestionsTable;
   idempotency: IdempotencyTable;
   audit: AuditTable;
 }

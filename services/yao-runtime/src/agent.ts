@@ -1,13 +1,6 @@
 /** The namespace `agent`: every type a hook may name. */
 
-export type {
-  Agent,
-  AgentRequest,
-  AgentResult,
-  CallOptions,
-  Response,
-  SkipOptions,
-} from "./agent-call.ts";
+export type { Agent, AgentRequest, AgentResult, CallOptions, Response, SkipOptions } from "./agent-call.ts";
 export type { Computer, ExecResult, FileInfo, Sandbox, Workspace } from "./computer.ts";
 export type { AuthorizedInfo, ClientInfo, Context } from "./context.ts";
 export type {

@@ -88,4 +88,3 @@ export interface Llm {
    */
   GenerateImage(connector: string, prompt: string, options?: Values): ImageResult;
 }
-

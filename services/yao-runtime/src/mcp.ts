@@ -50,19 +50,19 @@ export interface Mcp {
    * @example
    * const order = ctx.mcp.CallTool("shop", "get_order", { id: 7 });
    */
-  CallTool<T = Value>(server: string, tool: string, args?: Values): T;
+  CallTool(server: string, tool: string, args?: Values): Value;
   /**
    * Calls several tools of a server, one after the other.
    * @example
    * const [a, b] = ctx.mcp.CallTools("shop", [{ name: "open" }, { name: "list", arguments: { page: 1 } }]);
    */
-  CallTools<T = Value>(server: string, calls: McpCall[]): T[];
+  CallTools(server: string, calls: McpCall[]): Value[];
   /**
    * Calls several tools of a server at the same time; answers come in the order of the calls.
    * @example
    * const [a, b] = ctx.mcp.CallToolsParallel("shop", [{ name: "prices" }, { name: "stock" }]);
    */
-  CallToolsParallel<T = Value>(server: string, calls: McpCall[]): T[];
+  CallToolsParallel(server: string, calls: McpCall[]): Value[];
   /**
    * Calls tools of several servers and waits for all.
    * @example

@@ -31,7 +31,7 @@ export interface MemoryNamespace {
    * @example
    * const theme = ctx.memory.user.Get("theme") ?? "light";
    */
-  Get<T = Value>(key: string): T;
+  Get(key: string): Value;
   /**
    * Remembers a value, for so many seconds if given.
    * @example
@@ -55,7 +55,7 @@ export interface MemoryNamespace {
    * @example
    * const token = ctx.memory.context.GetDel("token");
    */
-  GetDel<T = Value>(key: string): T;
+  GetDel(key: string): Value;
 
   /**
    * All keys.
@@ -100,19 +100,19 @@ export interface MemoryNamespace {
    * @example
    * const task = ctx.memory.chat.Pop("tasks");
    */
-  Pop<T = Value>(key: string): T;
+  Pop(key: string): Value;
   /**
    * Takes the last `count` elements.
    * @example
    * const newest = ctx.memory.chat.Pull("notes", 5);
    */
-  Pull<T = Value>(key: string, count: number): T[];
+  Pull(key: string, count: number): Value[];
   /**
    * Takes everything in the list.
    * @example
    * for (const job of ctx.memory.context.PullAll("jobs")) console.log(job);
    */
-  PullAll<T = Value>(key: string): T[];
+  PullAll(key: string): Value[];
   /**
    * Appends what is not in the list yet, and gives the new length.
    * @example
@@ -131,7 +131,7 @@ export interface MemoryNamespace {
    * @example
    * const last = ctx.memory.chat.ArrayGet("notes", -1);
    */
-  ArrayGet<T = Value>(key: string, index: number): T;
+  ArrayGet(key: string, index: number): Value;
   /**
    * Replaces one element.
    * @example
@@ -143,19 +143,19 @@ export interface MemoryNamespace {
    * @example
    * const recent = ctx.memory.chat.ArraySlice("notes", -10, -1);
    */
-  ArraySlice<T = Value>(key: string, start: number, end: number): T[];
+  ArraySlice(key: string, start: number, end: number): Value[];
   /**
    * One page of a list; the first page is 1.
    * @example
    * const page = ctx.memory.chat.ArrayPage("notes", 1, 20);
    */
-  ArrayPage<T = Value>(key: string, page: number, size: number): T[];
+  ArrayPage(key: string, page: number, size: number): Value[];
   /**
    * The whole list.
    * @example
    * const notes = ctx.memory.chat.ArrayAll("notes");
    */
-  ArrayAll<T = Value>(key: string): T[];
+  ArrayAll(key: string): Value[];
 }
 
 /**
@@ -170,7 +170,7 @@ export interface Space {
    * @example
    * const plan = ctx.space.Get("plan");
    */
-  Get<T = Value>(key: string): T;
+  Get(key: string): Value;
   /**
    * Sets a value.
    * @example
@@ -188,5 +188,5 @@ export interface Space {
    * @example
    * const plan = ctx.space.GetDel("plan");
    */
-  GetDel<T = Value>(key: string): T;
+  GetDel(key: string): Value;
 }

@@ -3,4 +3,5 @@ import type { Library } from "./scenario.ts";
 /** What a package exports; used as its documentation shows it. */
 type Package = Readonly<Record<string, unknown>>;
 
+/** Makes the library from its installed packages. */
 export declare function aiLibrary(ai: Package, compatible: Package): Library;

@@ -13,14 +13,12 @@ export function aiLibrary(ai, { createOpenAICompatible }) {
 class AiSession {
   #ai;
   #settings;
-  #tools;
   #messages;
   #stop = new AbortController();
   #approvals = new Map();
 
   constructor(ai, createOpenAICompatible, { baseUrl }, { tools = [], seed = [], beforeTurn }) {
     this.#ai = ai;
-    this.#tools = tools;
     this.#messages = seed.map(messageOf);
     this.#settings = {
       model: createOpenAICompatible({ name: "local", baseURL: baseUrl, apiKey: "k" })("m"),
@@ -62,7 +60,6 @@ class AiSession {
     this.#stop = new AbortController();
     this.#approvals.clear();
     let steps = [];
-    let end = { kind: "completed" };
     const result = this.#ai.streamText({
       ...this.#settings,
       messages: [...this.#messages],
@@ -71,6 +68,14 @@ class AiSession {
         ({ steps } = aborted);
       },
     });
+    const end = await this.#read(result);
+    if (end.kind === "completed") this.#messages.push(...(await result.response).messages);
+    else this.#messages.push(...(steps.at(-1)?.response.messages ?? []));
+    return end.kind === "completed" && this.waiting().length > 0 ? { kind: "waiting" } : end;
+  }
+
+  async #read(result) {
+    let end = { kind: "completed" };
     try {
       for await (const part of result.fullStream) {
         if (part.type === "tool-approval-request") this.#approvals.set(part.toolCall.toolCallId, part.approvalId);
@@ -80,9 +85,7 @@ class AiSession {
     } catch (error) {
       end = { kind: this.#stop.signal.aborted ? "cancelled" : "failed", error: String(error?.message ?? error) };
     }
-    if (end.kind === "completed") this.#messages.push(...(await result.response).messages);
-    else this.#messages.push(...(steps.at(-1)?.response.messages ?? []));
-    return end.kind === "completed" && this.waiting().length > 0 ? { kind: "waiting" } : end;
+    return end;
   }
 
   waiting() {

@@ -35,7 +35,7 @@ export interface End {
 export interface StageTool {
   readonly name: string;
   readonly needsApproval?: boolean;
-  run?(args: JsonObject, signal: AbortSignal): string | Promise<string>;
+  readonly run?: (args: JsonObject, signal: AbortSignal) => string | Promise<string>;
 }
 
 /** What a conversation starts with. */

@@ -5,6 +5,7 @@ import type { NumberShape, Shape } from "./shape.ts";
 
 const MAX_SHOWN_KEY = 80;
 const MAX_SHOWN_TEXT = 40;
+const MAX_SHOWN_WORDS = 4;
 const MAX_DEPTH = 3;
 
 /** What a value must be. */
@@ -46,7 +47,8 @@ function describeItems(shape: Shape, depth: number): string {
     case "named":
       return depth < MAX_DEPTH ? describeItems(shape.shape(), depth + 1) : "values";
     case "word":
-      return shape.isOpen === true ? "strings" : shape.words.map((word) => `"${word}"`).join(" or ");
+      if (shape.isOpen === true) return "strings";
+      return shape.words.length > MAX_SHOWN_WORDS ? "such words" : shape.words.map((word) => `"${word}"`).join(" or ");
     case "text":
       return "strings";
     case "number":

@@ -36,7 +36,10 @@ const CREATE_ATTEMPTS = 5;
 export function runCommand(builder: Builder): Command {
   return leaf<RunFlags>(builder, {
     name: "run <assistant> <text>",
-    text: "Run an assistant and watch it live. The text may be @FILE, or - for standard input.",
+    text:
+      "Run an assistant and watch it live. The text may be @FILE, or - for standard input. What it asks is asked here; " +
+      "where there is no terminal, the question goes to stderr and the exit code is 3 (answer with `yao runs answer`). " +
+      "Exit codes: 0 succeeded, 1 failed, 2 wrong usage, 3 waits for an answer, 130 cancelled.",
     examples: [
       'yao run hello "Good morning"',
       "yao run writer @notes.md --node laptop",

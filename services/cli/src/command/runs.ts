@@ -1,6 +1,7 @@
 /** `yao runs`: looks at runs, follows, cancels and retries them. */
 
 import type {
+  AnswerRunResponse,
   CancelRunResponse,
   GetRunResponse,
   ListRunsResponse,
@@ -8,11 +9,13 @@ import type {
   RetryRunResponse,
   Run,
 } from "@mesh/proto";
-import type { Command } from "commander";
+import { MeshError } from "@mesh/kernel";
+import { type Command, InvalidArgumentError } from "commander";
 
 import { type Cli, clientOf, type CommonFlags, print, targetOf, type WorkspaceFlags } from "../cli.ts";
 import { apiPath, Client } from "../client/client.ts";
 import { type Builder, group, leaf, whole, WORKSPACE_FLAG } from "../command.ts";
+import { type Answer, parseObject, questionsText } from "../run/question.ts";
 import { watchRun } from "../run/run-session.ts";
 import { fields, table } from "../terminal/table.ts";
 import { plain } from "../terminal/terminal.ts";
@@ -32,12 +35,21 @@ interface RetryFlags extends CommonFlags {
   readonly follow?: boolean;
 }
 
+interface AnswerFlags extends CommonFlags {
+  readonly call?: string;
+  readonly approve?: boolean;
+  readonly deny?: boolean;
+  readonly edit?: Readonly<Record<string, unknown>>;
+  readonly text?: string;
+}
+
 /** The group. */
 export function runsCommand(builder: Builder): Command {
-  return group("runs", "List, show, follow, cancel and retry runs.", [
+  return group("runs", "List, show, follow, answer, cancel and retry runs.", [
     listCommand(builder),
     showCommand(builder),
     followCommand(builder),
+    answerCommand(builder),
     cancelCommand(builder),
     retryCommand(builder),
   ]);
@@ -121,6 +133,8 @@ export function runText(run: Run): string {
     ["created by", run.created_by],
     ["retry of", run.retry_of],
   ]);
+  const asked = run.pending ?? [];
+  if (asked.length > 0) return `${head}\n${questionsText(run.id, asked)}`;
   if (placement === undefined) return head;
   const candidates = table<PlacementReason>(
     placement.candidates,
@@ -149,6 +163,70 @@ async function follow(cli: Cli, run: string, flags: FollowFlags): Promise<number
     { client: clientOf(cli, flags), terminal: cli.terminal, interrupts: cli.interrupts, clock: cli.clock },
     { run, isJson: flags.json === true, isOurs: false, afterSeq: flags.after ?? 0 },
   );
+}
+
+function answerCommand(builder: Builder): Command {
+  return leaf<AnswerFlags>(builder, {
+    name: "answer <run>",
+    text: "Answer what a waiting run asks; it goes on when nothing is open any more.",
+    examples: [
+      "yao runs answer run_01j8x5k2m3n4p5q6r7s8t9v0w1 --approve",
+      'yao runs answer run_01j8… --call call_9 --deny --text "not on a Friday"',
+      `yao runs answer run_01j8… --edit '{"command": "ls"}'`,
+      'yao runs answer run_01j8… --text "the blue one"',
+    ],
+    flags: [
+      { flags: "--call <id>", text: "what to answer, where it asks several things" },
+      { flags: "--approve", text: "let the tool run" },
+      { flags: "--deny", text: "do not let it run; --text says why" },
+      { flags: "--edit <json>", text: "let it run with these arguments instead", parse: jsonObject },
+      { flags: "--text <answer>", text: "the answer to a question" },
+    ],
+    action: async (cli, args, flags) => {
+      const id = args[0] ?? "";
+      const decision = decisionOf(flags);
+      const client = clientOf(cli, flags);
+      const call_id = flags.call ?? (await onlyQuestion(client, id));
+      const answer = await client.post<AnswerRunResponse>(apiPath`/v1/runs/${id}/answer`, {
+        body: { call_id, ...decision },
+      });
+      print(cli, flags, answer, () => `${id} ${answer.run?.state ?? "was answered"}\n`);
+      return undefined;
+    },
+  });
+}
+
+function decisionOf({ approve, deny, edit, text }: AnswerFlags): Omit<Answer, "call_id"> {
+  const given = [approve === true, deny === true, edit !== undefined].filter(Boolean).length;
+  if (given > 1) throw new InvalidArgumentError("give only one of --approve, --deny and --edit.");
+  if (text !== undefined && (approve === true || edit !== undefined)) {
+    throw new InvalidArgumentError("--text goes with --deny, or stands alone.");
+  }
+  if (approve === true) return { decision: "approve" };
+  if (deny === true) return { decision: "deny", ...(text === undefined ? {} : { text }) };
+  if (edit !== undefined) return { decision: "edit", arguments: edit };
+  if (text !== undefined) return { decision: "answer", text };
+  throw new InvalidArgumentError("give --approve, --deny, --edit or --text.");
+}
+
+function jsonObject(text: string): Readonly<Record<string, unknown>> {
+  const parsed = parseObject(text);
+  if (parsed === undefined) throw new InvalidArgumentError(`"${text}" must be a JSON object.`);
+  return parsed;
+}
+
+async function onlyQuestion(client: Client, id: string): Promise<string> {
+  const { run } = await client.get<GetRunResponse>(apiPath`/v1/runs/${id}`);
+  const [first, ...more] = run?.pending ?? [];
+  if (first === undefined) {
+    throw new MeshError(
+      "failed_precondition",
+      `${id} asks nothing: it is ${run?.state ?? "unknown"} — see \`yao runs show ${id}\``,
+    );
+  }
+  if (more.length === 0) return first.id;
+  const ids = [first, ...more].map((item) => `--call ${item.id} (${item.tool})`);
+  throw new MeshError("failed_precondition", `${id} asks several things; choose one: ${ids.join(", ")}`);
 }
 
 function cancelCommand(builder: Builder): Command {

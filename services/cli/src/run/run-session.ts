@@ -1,18 +1,23 @@
 /**
  * Watches one run to its end.
  *
- * W1  The exit code is the run's: 0 succeeded, 1 failed or lost, 130 cancelled.
+ * W1  The exit code is the run's: 0 succeeded, 1 failed or lost, 130 cancelled; 3 when it is ours and waits for an answer that
+ *     nobody here gives.
  * W2  The first interrupt cancels the run on the coordinator (when it is ours to cancel) and waits for its end; the second leaves at once.
- * W3  A reader that went away ends the session quietly, and cancels the run when it is ours.
+ * W3  What our run asks is asked at the terminal, and the run goes on in place. Where nobody can be asked, the question and the
+ *     command that answers it go to stderr, and the run waits.
+ * W4  A reader that went away ends the session quietly, and cancels the run when it is ours.
  */
 
 import { type Clock, errorText, MeshError } from "@mesh/kernel";
-import type { CancelRunResponse, GetRunResponse, Run } from "@mesh/proto";
+import type { CancelRunResponse, GetRunResponse, PendingItem, Run } from "@mesh/proto";
 
 import { apiPath, type Client } from "../client/client.ts";
 import { followRun } from "../client/event-stream.ts";
 import { exitCodeOf, type Interrupts, type StopSignal } from "../terminal/interrupt.ts";
 import { oneLine, plain, type Terminal } from "../terminal/terminal.ts";
+import { Asker } from "./asker.ts";
+import { pendingOf, questionsText } from "./question.ts";
 import { RunView } from "./run-view.ts";
 
 /** What a session works with. */
@@ -37,6 +42,7 @@ export interface SessionOptions {
 // How long a cancelled run may take to end before the command stops waiting for it.
 const CANCEL_WAIT_MS = 30_000;
 const CLOSED_EXIT_CODE = 141;
+const WAITING_EXIT_CODE = 3;
 
 /** Follows a run to its end and returns the exit code. */
 export async function watchRun(deps: SessionDeps, options: SessionOptions): Promise<number> {
@@ -48,6 +54,8 @@ class RunSession {
   readonly #options: SessionOptions;
   readonly #leave = new AbortController();
   readonly #view = new RunView();
+  readonly #asker: Asker | undefined;
+  #isLeftWaiting = false;
   #stopped: StopSignal | undefined;
   #isHurried = false;
   #cancelling: Promise<void> | undefined;
@@ -56,6 +64,11 @@ class RunSession {
   constructor(deps: SessionDeps, options: SessionOptions) {
     this.#deps = deps;
     this.#options = options;
+    const { client, terminal } = deps;
+    const canAsk = options.isOurs && !options.isJson && terminal.isTty && terminal.canAsk;
+    this.#asker = canAsk
+      ? new Asker({ client, terminal, left: (items) => this.#leaveWaiting(items) }, options.run)
+      : undefined;
   }
 
   async watch(): Promise<number> {
@@ -72,6 +85,7 @@ class RunSession {
     } finally {
       unlisten();
       this.#stopWaiting?.();
+      this.#asker?.stop();
       terminal.closed.removeEventListener("abort", gone);
     }
   }
@@ -88,8 +102,24 @@ class RunSession {
     for await (const event of events) {
       if (this.#options.isJson) terminal.out(`${JSON.stringify(event)}\n`);
       else for (const piece of this.#view.pieces(event)) this.#show(piece);
+      if (event.kind === "run.asked") this.#asked(pendingOf(event.data));
+      else if (event.kind === "run.answered") this.#asker?.answered(String(event.data?.["call_id"]));
     }
     for (const piece of this.#view.end()) this.#show(piece);
+  }
+
+  #asked(items: readonly PendingItem[]): void {
+    for (const piece of this.#view.end()) this.#show(piece);
+    if (this.#asker !== undefined) this.#asker.ask(items);
+    else if (this.#options.isOurs) this.#leaveWaiting(items);
+    else this.#deps.terminal.progress(questionsText(this.#options.run, items).trimEnd());
+  }
+
+  #leaveWaiting(items: readonly PendingItem[]): void {
+    const { run } = this.#options;
+    this.#deps.terminal.err(`yao: ${run} waits for an answer:\n${questionsText(run, items)}`);
+    this.#isLeftWaiting = true;
+    this.#leave.abort();
   }
 
   #show(piece: { readonly kind: "text" | "thinking" | "status"; readonly text: string }): void {
@@ -101,6 +131,7 @@ class RunSession {
 
   async #exitCode(): Promise<number> {
     if (this.#deps.terminal.closed.aborted) return CLOSED_EXIT_CODE;
+    if (this.#isLeftWaiting) return WAITING_EXIT_CODE;
     if (this.#leave.signal.aborted) return this.#stopped === undefined ? 0 : exitCodeOf(this.#stopped);
     const { run } = await this.#deps.client.get<GetRunResponse>(apiPath`/v1/runs/${this.#options.run}`);
     if (run === undefined) throw new MeshError("data_loss", `the coordinator told nothing about ${this.#options.run}`);
@@ -137,6 +168,7 @@ class RunSession {
       this.#leave.abort();
       return;
     }
+    this.#asker?.stop();
     for (const piece of this.#view.end()) this.#show(piece);
     terminal.progress("cancelling; press Ctrl-C again to leave at once");
     this.#cancelling = this.#cancel();

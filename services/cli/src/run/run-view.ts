@@ -124,6 +124,8 @@ function statusText(change: string, data: Readonly<Record<string, unknown>>): st
     case "started":
     case "running":
       return node === "" ? "running" : `running on ${node}`;
+    case "answered":
+      return `answered by ${stringOf(data["by"])}: ${stringOf(data["decision"])}`;
     default:
       // The end is told from the run itself.
       return "";

@@ -11,6 +11,7 @@ import type { Readable, Writable } from "node:stream";
 import { MeshError } from "@mesh/kernel";
 
 import { readHiddenLine, type TtyInput } from "./hidden-line.ts";
+import { readVisibleLine } from "./visible-line.ts";
 
 /** The streams of a process. */
 export interface TerminalStreams {
@@ -38,6 +39,8 @@ export interface Terminal {
   bold(text: string): string;
   /** Asks without echo; refuses when stdin is not a terminal. */
   ask(question: string): Promise<string>;
+  /** Asks with echo; undefined at the end of stdin, and when `signal` aborts. */
+  askLine(question: string, signal: AbortSignal): Promise<string | undefined>;
   /** All of stdin, bounded. */
   readAll(maxBytes: number): Promise<string>;
 }
@@ -73,6 +76,7 @@ export function openTerminal(streams: TerminalStreams, env: { readonly NO_COLOR?
     },
     bold: (text) => (stdout.isTTY === true && !noColor ? `\u001B[1m${text}\u001B[22m` : text),
     ask: (question) => readHiddenLine(stdin, stderr, question),
+    askLine: (question, signal) => readVisibleLine(stdin, stderr, question, signal),
     readAll: (maxBytes) => readAll(stdin, maxBytes),
   };
 }

@@ -76,7 +76,10 @@ async function outcomeOf(
       },
       signal: AbortSignal.any([context.signal, signal, tap.stopped]),
     });
-    const response = await callAgent({ assistantId: agent, messages: readChatMessages(messages, "messages"), options }, fork);
+    const response = await callAgent(
+      { assistantId: agent, messages: readChatMessages(messages, "messages"), options },
+      fork,
+    );
     await tap.seen();
     return { agent_id: agent, response: response as unknown as Json, ...contentOf(response) };
   } catch (error) {

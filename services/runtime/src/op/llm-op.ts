@@ -7,7 +7,7 @@ import type { LlmOutcome, OpIo } from "@mesh/scripts";
 import { assistantOf } from "../agent-call.ts";
 import { readChatMessages, toLoop } from "../chat-message.ts";
 import { targetOf } from "../model-call.ts";
-import { askModel, type SourcedTool } from "../model-run.ts";
+import { askModel, CALLER, type SourcedTool } from "../model-run.ts";
 import { OutputStream } from "../output-stream.ts";
 import { ChunkTap } from "./chunk-tap.ts";
 import type { OpCaller, OpHandlers } from "./op-table.ts";
@@ -47,7 +47,10 @@ export const LLM_OPS: OpHandlers = {
   "llm.Race": async (caller, [requests, onChunk], io) =>
     (await several(caller, requests, { onChunk, io, until: "race" })).filter((outcome) => outcome !== null),
   "llm.GenerateImage": (_caller, [connector]) => {
-    throw new MeshError("unimplemented", `connector ${connector}: making images is not supported; use an MCP tool for it`);
+    throw new MeshError(
+      "unimplemented",
+      `connector ${connector}: making images is not supported; use an MCP tool for it`,
+    );
   },
 };
 
@@ -62,7 +65,11 @@ function several(
   const jobs = requests.map((request, index) => async (signal: AbortSignal): Promise<LlmOutcome> => {
     const asked = readRequest(request);
     if (asked === undefined) return { connector: "", error: `request ${index} must be {connector, messages}` };
-    return outcomeOf(asked, caller, { tap: new ChunkTap(onChunk, io, [asked.connector, index]), isShown: false, signal });
+    return outcomeOf(asked, caller, {
+      tap: new ChunkTap(onChunk, io, [asked.connector, index]),
+      isShown: false,
+      signal,
+    });
   });
   return together(jobs, until, io.signal);
 }
@@ -111,7 +118,10 @@ export async function outcomeOf(asked: Asked, caller: OpCaller, how: How): Promi
     if (how.tap.stopped.aborted) return { connector, content: said };
     if (answer.error !== undefined) throw answer.error;
     const { completion } = answer;
-    return { connector, ...(completion === undefined ? {} : { response: completion as unknown as Json, content: completion.content }) };
+    return {
+      connector,
+      ...(completion === undefined ? {} : { response: completion as unknown as Json, content: completion.content }),
+    };
   } catch (error) {
     await how.tap.seen();
     if (how.tap.stopped.aborted) return { connector, content: said };
@@ -131,6 +141,6 @@ function toolsOf(tools: Json | undefined): readonly SourcedTool[] {
       description: typeof description === "string" ? description : "",
       parameters: isObject(parameters) ? (parameters as JsonObject) : { type: "object" },
     };
-    return [{ server: "", name, tool }];
+    return [{ server: CALLER, name, tool }];
   });
 }

@@ -29,7 +29,8 @@ export const PROCESS_OPS: OpHandlers = {
     const { method = "GET", url = "", payload = null, query = null, headers = null, files = null } = request;
     return callProcess(caller, "http.Send", [method, url, payload, query, headers, files], io.signal);
   },
-  "store.Call": (caller, [store, method, args], io) => callProcess(caller, `stores.${store}.${method}`, args, io.signal),
+  "store.Call": (caller, [store, method, args], io) =>
+    callProcess(caller, `stores.${store}.${method}`, args, io.signal),
   "query.Call": (caller, [connector, method, query], io) =>
     callProcess(caller, `query.${connector}.${method}`, [query], io.signal),
   "i18n.L": ({ context, assistantId }, [text]) => {

@@ -70,7 +70,14 @@ async function search(kind: Kind, query: string, options: JsonObject, where: Whe
     if (query.trim() === "") throw new MeshError("invalid_argument", "the query is empty");
     const found = await FINDERS[kind](query, limited(kind, options, where), where);
     const items = found.map((item) => cited(kind, item, where.caller));
-    return { type: kind, query, source: "hook", items, total: items.length, duration_ms: since(startedMs, clock.monotonic()) };
+    return {
+      type: kind,
+      query,
+      source: "hook",
+      items,
+      total: items.length,
+      duration_ms: since(startedMs, clock.monotonic()),
+    };
   } catch (error) {
     return { ...failed(kind, query, MeshError.from(error).message), duration_ms: since(startedMs, clock.monotonic()) };
   }
@@ -101,13 +108,22 @@ async function searchWeb(query: string, options: JsonObject, { caller, io }: Whe
   const uses = usesOf(app, assistantOf(assistantId, context.shared.input));
   const provider = uses["web"] ?? uses["search"];
   if (provider === undefined || provider === "" || provider === "builtin") {
-    throw new MeshError("failed_precondition", 'no web search is set up: name an agent or "mcp:<server>" in uses.search');
+    throw new MeshError(
+      "failed_precondition",
+      'no web search is set up: name an agent or "mcp:<server>" in uses.search',
+    );
   }
-  if (provider === "disabled") throw new MeshError("failed_precondition", "web search is switched off for this assistant");
+  if (provider === "disabled")
+    throw new MeshError("failed_precondition", "web search is switched off for this assistant");
   if (!provider.startsWith("mcp:")) return searchByAgent(provider, query, options, { caller, io });
   const { server, tool } = toolAddress(provider.slice("mcp:".length), caller);
   const { limit = DEFAULT_LIMIT, sites, time_range: timeRange } = options;
-  const args = { query, limit, ...(sites === undefined ? {} : { sites }), ...(timeRange === undefined ? {} : { time_range: timeRange }) };
+  const args = {
+    query,
+    limit,
+    ...(sites === undefined ? {} : { sites }),
+    ...(timeRange === undefined ? {} : { time_range: timeRange }),
+  };
   return itemsIn(await mcpClient(server, caller).callTool(tool, args, { caller, signal: io.signal }));
 }
 
@@ -171,7 +187,13 @@ function limited(kind: Kind, options: JsonObject, { caller }: Where): JsonObject
 }
 
 function cited(kind: Kind, item: JsonObject, { context }: OpCaller): JsonObject {
-  return { ...item, type: kind, citation_id: String(context.shared.nextCitation()), source: "hook", weight: HOOK_WEIGHT };
+  return {
+    ...item,
+    type: kind,
+    citation_id: String(context.shared.nextCitation()),
+    source: "hook",
+    weight: HOOK_WEIGHT,
+  };
 }
 
 function failed(type: Kind, query: string, error: string): SearchResult {

@@ -9,5 +9,8 @@ import type { StatePort } from "../state-port.ts";
 export function stateOf({ shared }: AgentContext): StatePort {
   const { state } = shared.ports;
   if (state !== undefined) return state;
-  throw new MeshError("failed_precondition", "this run has no memory, models or chats: it was started without a workspace");
+  throw new MeshError(
+    "failed_precondition",
+    "this run has no memory, models or chats: it was started without a workspace",
+  );
 }

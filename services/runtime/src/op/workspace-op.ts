@@ -18,7 +18,10 @@ export const WORKSPACE_OPS: OpHandlers = {
     // The older form gives the output itself, and throws for a command that failed.
     const { stdout, stderr, exitCode } = await filesOf(context).exec(command, io.signal);
     if (exitCode === 0) return stdout;
-    throw new MeshError("failed_precondition", `${command[0] ?? "the command"} ended with ${exitCode}: ${stderr || stdout}`);
+    throw new MeshError(
+      "failed_precondition",
+      `${command[0] ?? "the command"} ended with ${exitCode}: ${stderr || stdout}`,
+    );
   },
   "computer.Exec": async ({ context }, [command], io) => resultOf(await filesOf(context).exec(command, io.signal)),
   "computer.VNC": () => unavailable("a screen"),

@@ -55,7 +55,30 @@ export interface Run {
   readonly app_version: number;
   readonly usage: { readonly [key: string]: any } | undefined;
   readonly created_by: string;
-  readonly retry_of?: string | undefined;
+  readonly retry_of?:
+    | string
+    | undefined;
+  /** What a waiting run asks and nobody has answered yet; only where one run is read. */
+  readonly pending: readonly PendingItem[];
+}
+
+/** PendingItem is one thing that a waiting run asks a person. */
+export interface PendingItem {
+  /** Id of the tool call; what an answer names. */
+  readonly id: string;
+  /** approval: approve, deny or edit it; question: answer or deny it. */
+  readonly kind: string;
+  readonly tool: string;
+  /** What the tool would be called with. */
+  readonly arguments:
+    | { readonly [key: string]: any }
+    | undefined;
+  /** The question, in words. */
+  readonly text: string;
+  /** Suggested answers. */
+  readonly choices: readonly string[];
+  /** The arguments are shown in part only; the tool_call message has all of them. */
+  readonly arguments_cut: boolean;
 }
 
 /** RunRequirements say where a run may execute. */
@@ -109,7 +132,10 @@ export interface RunEvent {
   readonly at: string;
   /** message, log, trace, snapshot, or run.<state change>. */
   readonly kind: string;
-  /** The payload; for kind message the output message itself. */
+  /**
+   * The payload; for kind message the output message itself, for run.asked {pending: [PendingItem]}, for run.answered
+   * {call_id, decision, by}. A run that asks goes on under its own id and cursor.
+   */
   readonly data: { readonly [key: string]: any } | undefined;
 }
 
@@ -175,6 +201,24 @@ export interface CancelRunResponse {
   readonly run: Run | undefined;
 }
 
+export interface AnswerRunRequest {
+  readonly run: string;
+  /** Id of the pending item. */
+  readonly call_id: string;
+  /** approve, deny, edit or answer. */
+  readonly decision: string;
+  /** For edit: what the tool is called with instead. */
+  readonly arguments:
+    | { readonly [key: string]: any }
+    | undefined;
+  /** For answer: the answer; for deny: why, which the model is told. */
+  readonly text: string;
+}
+
+export interface AnswerRunResponse {
+  readonly run: Run | undefined;
+}
+
 export interface RetryRunRequest {
   readonly run: string;
 }
@@ -233,6 +277,7 @@ function createBaseRun(): Run {
     usage: undefined,
     created_by: "",
     retry_of: undefined,
+    pending: [],
   };
 }
 
@@ -309,6 +354,9 @@ export const Run: MessageFns<Run> = {
     }
     if (message.retry_of !== undefined) {
       writer.uint32(194).string(message.retry_of);
+    }
+    for (const v of message.pending) {
+      PendingItem.encode(v!, writer.uint32(202).fork()).join();
     }
     return writer;
   },
@@ -518,6 +566,14 @@ export const Run: MessageFns<Run> = {
             message.retry_of = reader.string();
             continue;
           }
+          case 25: {
+            if (tag !== 202) {
+              break;
+            }
+
+            message.pending.push(PendingItem.decode(reader, reader.uint32()));
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -565,6 +621,134 @@ export const Run: MessageFns<Run> = {
     message.usage = object.usage ?? undefined;
     message.created_by = object.created_by ?? "";
     message.retry_of = object.retry_of ?? undefined;
+    message.pending = object.pending?.map((e) => PendingItem.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBasePendingItem(): PendingItem {
+  return { id: "", kind: "", tool: "", arguments: undefined, text: "", choices: [], arguments_cut: false };
+}
+
+export const PendingItem: MessageFns<PendingItem> = {
+  encode(message: PendingItem, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== "") {
+      writer.uint32(10).string(message.id);
+    }
+    if (message.kind !== "") {
+      writer.uint32(18).string(message.kind);
+    }
+    if (message.tool !== "") {
+      writer.uint32(26).string(message.tool);
+    }
+    if (message.arguments !== undefined) {
+      Struct.encode(Struct.wrap(message.arguments), writer.uint32(34).fork()).join();
+    }
+    if (message.text !== "") {
+      writer.uint32(42).string(message.text);
+    }
+    for (const v of message.choices) {
+      writer.uint32(50).string(v!);
+    }
+    if (message.arguments_cut !== false) {
+      writer.uint32(56).bool(message.arguments_cut);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PendingItem {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePendingItem() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.kind = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.tool = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.arguments = Struct.unwrap(Struct.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.text = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.choices.push(reader.string());
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.arguments_cut = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<PendingItem>): PendingItem {
+    return PendingItem.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<PendingItem>): PendingItem {
+    const message = createBasePendingItem() as any;
+    message.id = object.id ?? "";
+    message.kind = object.kind ?? "";
+    message.tool = object.tool ?? "";
+    message.arguments = object.arguments ?? undefined;
+    message.text = object.text ?? "";
+    message.choices = object.choices?.map((e) => e) || [];
+    message.arguments_cut = object.arguments_cut ?? false;
     return message;
   },
 };
@@ -1748,6 +1932,164 @@ export const CancelRunResponse: MessageFns<CancelRunResponse> = {
   },
 };
 
+function createBaseAnswerRunRequest(): AnswerRunRequest {
+  return { run: "", call_id: "", decision: "", arguments: undefined, text: "" };
+}
+
+export const AnswerRunRequest: MessageFns<AnswerRunRequest> = {
+  encode(message: AnswerRunRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.run !== "") {
+      writer.uint32(10).string(message.run);
+    }
+    if (message.call_id !== "") {
+      writer.uint32(18).string(message.call_id);
+    }
+    if (message.decision !== "") {
+      writer.uint32(26).string(message.decision);
+    }
+    if (message.arguments !== undefined) {
+      Struct.encode(Struct.wrap(message.arguments), writer.uint32(34).fork()).join();
+    }
+    if (message.text !== "") {
+      writer.uint32(42).string(message.text);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): AnswerRunRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseAnswerRunRequest() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.run = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.call_id = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.decision = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.arguments = Struct.unwrap(Struct.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.text = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<AnswerRunRequest>): AnswerRunRequest {
+    return AnswerRunRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<AnswerRunRequest>): AnswerRunRequest {
+    const message = createBaseAnswerRunRequest() as any;
+    message.run = object.run ?? "";
+    message.call_id = object.call_id ?? "";
+    message.decision = object.decision ?? "";
+    message.arguments = object.arguments ?? undefined;
+    message.text = object.text ?? "";
+    return message;
+  },
+};
+
+function createBaseAnswerRunResponse(): AnswerRunResponse {
+  return { run: undefined };
+}
+
+export const AnswerRunResponse: MessageFns<AnswerRunResponse> = {
+  encode(message: AnswerRunResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.run !== undefined) {
+      Run.encode(message.run, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): AnswerRunResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseAnswerRunResponse() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.run = Run.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<AnswerRunResponse>): AnswerRunResponse {
+    return AnswerRunResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<AnswerRunResponse>): AnswerRunResponse {
+    const message = createBaseAnswerRunResponse() as any;
+    message.run = (object.run !== undefined && object.run !== null) ? Run.fromPartial(object.run) : undefined;
+    return message;
+  },
+};
+
 function createBaseRetryRunRequest(): RetryRunRequest {
   return { run: "" };
 }
@@ -2193,6 +2535,19 @@ export const RunServiceService = {
     responseSerialize: (value: RetryRunResponse): Buffer => Buffer.from(RetryRunResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): RetryRunResponse => RetryRunResponse.decode(value),
   },
+  /**
+   * AnswerRun answers one thing that a waiting run asks; when nothing is open any more, the run goes on. Repeating an answer is
+   * harmless, a different one is refused. HTTP: POST /v1/runs/{run}/answer
+   */
+  answerRun: {
+    path: "/yao.mesh.v1.RunService/AnswerRun" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: AnswerRunRequest): Buffer => Buffer.from(AnswerRunRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): AnswerRunRequest => AnswerRunRequest.decode(value),
+    responseSerialize: (value: AnswerRunResponse): Buffer => Buffer.from(AnswerRunResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): AnswerRunResponse => AnswerRunResponse.decode(value),
+  },
   /** ListRunEvents reads a page of events. HTTP: GET /v1/runs/{run}/events with Accept: application/json */
   listRunEvents: {
     path: "/yao.mesh.v1.RunService/ListRunEvents" as const,
@@ -2227,6 +2582,11 @@ export interface RunServiceServer extends UntypedServiceImplementation {
   cancelRun: handleUnaryCall<CancelRunRequest, CancelRunResponse>;
   /** RetryRun starts a new run with the same input. HTTP: POST /v1/runs/{run}/retry */
   retryRun: handleUnaryCall<RetryRunRequest, RetryRunResponse>;
+  /**
+   * AnswerRun answers one thing that a waiting run asks; when nothing is open any more, the run goes on. Repeating an answer is
+   * harmless, a different one is refused. HTTP: POST /v1/runs/{run}/answer
+   */
+  answerRun: handleUnaryCall<AnswerRunRequest, AnswerRunResponse>;
   /** ListRunEvents reads a page of events. HTTP: GET /v1/runs/{run}/events with Accept: application/json */
   listRunEvents: handleUnaryCall<ListRunEventsRequest, ListRunEventsResponse>;
   /** FollowRun streams events after a cursor until the run has ended. HTTP: GET /v1/runs/{run}/events with Accept: text/event-stream */
@@ -2313,6 +2673,25 @@ export interface RunServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: RetryRunResponse) => void,
+  ): ClientUnaryCall;
+  /**
+   * AnswerRun answers one thing that a waiting run asks; when nothing is open any more, the run goes on. Repeating an answer is
+   * harmless, a different one is refused. HTTP: POST /v1/runs/{run}/answer
+   */
+  answerRun(
+    request: AnswerRunRequest,
+    callback: (error: ServiceError | null, response: AnswerRunResponse) => void,
+  ): ClientUnaryCall;
+  answerRun(
+    request: AnswerRunRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: AnswerRunResponse) => void,
+  ): ClientUnaryCall;
+  answerRun(
+    request: AnswerRunRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: AnswerRunResponse) => void,
   ): ClientUnaryCall;
   /** ListRunEvents reads a page of events. HTTP: GET /v1/runs/{run}/events with Accept: application/json */
   listRunEvents(

@@ -31,6 +31,8 @@ export interface WorkItem {
   readonly lease_ms: number;
   readonly user_id: string;
   readonly attempt: number;
+  /** The run goes on from its saved state, which the state rpc gives, instead of from its input. */
+  readonly resume: boolean;
 }
 
 /** NodeEvent is one journaled event of a run. */
@@ -38,8 +40,9 @@ export interface NodeEvent {
   /** From 1 per (run, epoch), without gaps. */
   readonly n: number;
   readonly at_ms: number;
+  /** run.state: a part of the state that a waiting run is saved as; run.asked: the end of this epoch, for the run waits. */
   readonly kind: string;
-  /** JSON object text. */
+  /** JSON object text; of run.state a piece of the text of the state. */
   readonly body: string;
   /** Set when the event is a delta of a message that a later snapshot supersedes. */
   readonly delta_of: string;
@@ -176,6 +179,22 @@ export interface WorkspaceStateAnswer {
   readonly result_json: string;
 }
 
+/** StateRequest is the request of mesh.v1.up.<node>.rpc.state; answered only to the holder of the lease. */
+export interface StateRequest {
+  readonly run_id: string;
+  readonly epoch: number;
+  /** From 0. */
+  readonly part: number;
+}
+
+/** StatePart is one part of what a run goes on from: first the pieces of its state, then one answer each. */
+export interface StatePart {
+  readonly state_parts: number;
+  readonly answers: number;
+  /** A piece of the state, or an answer as a JSON object. */
+  readonly body: string;
+}
+
 /** RpcFailure is the reply to any rpc that failed (NATS header "yao-error: 1"). */
 export interface RpcFailure {
   readonly code: string;
@@ -246,6 +265,7 @@ function createBaseWorkItem(): WorkItem {
     lease_ms: 0,
     user_id: "",
     attempt: 0,
+    resume: false,
   };
 }
 
@@ -292,6 +312,9 @@ export const WorkItem: MessageFns<WorkItem> = {
     }
     if (message.attempt !== 0) {
       writer.uint32(112).uint32(message.attempt);
+    }
+    if (message.resume !== false) {
+      writer.uint32(120).bool(message.resume);
     }
     return writer;
   },
@@ -421,6 +444,14 @@ export const WorkItem: MessageFns<WorkItem> = {
             message.attempt = reader.uint32();
             continue;
           }
+          case 15: {
+            if (tag !== 120) {
+              break;
+            }
+
+            message.resume = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -452,6 +483,7 @@ export const WorkItem: MessageFns<WorkItem> = {
     message.lease_ms = object.lease_ms ?? 0;
     message.user_id = object.user_id ?? "";
     message.attempt = object.attempt ?? 0;
+    message.resume = object.resume ?? false;
     return message;
   },
 };
@@ -1956,6 +1988,164 @@ export const WorkspaceStateAnswer: MessageFns<WorkspaceStateAnswer> = {
   fromPartial(object: DeepPartial<WorkspaceStateAnswer>): WorkspaceStateAnswer {
     const message = createBaseWorkspaceStateAnswer() as any;
     message.result_json = object.result_json ?? "";
+    return message;
+  },
+};
+
+function createBaseStateRequest(): StateRequest {
+  return { run_id: "", epoch: 0, part: 0 };
+}
+
+export const StateRequest: MessageFns<StateRequest> = {
+  encode(message: StateRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.run_id !== "") {
+      writer.uint32(10).string(message.run_id);
+    }
+    if (message.epoch !== 0) {
+      writer.uint32(16).uint32(message.epoch);
+    }
+    if (message.part !== 0) {
+      writer.uint32(24).uint32(message.part);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): StateRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseStateRequest() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.run_id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.epoch = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.part = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<StateRequest>): StateRequest {
+    return StateRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<StateRequest>): StateRequest {
+    const message = createBaseStateRequest() as any;
+    message.run_id = object.run_id ?? "";
+    message.epoch = object.epoch ?? 0;
+    message.part = object.part ?? 0;
+    return message;
+  },
+};
+
+function createBaseStatePart(): StatePart {
+  return { state_parts: 0, answers: 0, body: "" };
+}
+
+export const StatePart: MessageFns<StatePart> = {
+  encode(message: StatePart, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.state_parts !== 0) {
+      writer.uint32(8).uint32(message.state_parts);
+    }
+    if (message.answers !== 0) {
+      writer.uint32(16).uint32(message.answers);
+    }
+    if (message.body !== "") {
+      writer.uint32(26).string(message.body);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): StatePart {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseStatePart() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.state_parts = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.answers = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.body = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<StatePart>): StatePart {
+    return StatePart.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<StatePart>): StatePart {
+    const message = createBaseStatePart() as any;
+    message.state_parts = object.state_parts ?? 0;
+    message.answers = object.answers ?? 0;
+    message.body = object.body ?? "";
     return message;
   },
 };

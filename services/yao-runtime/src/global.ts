@@ -1,0 +1,132 @@
+/**
+ * The same names without an import: scripts of assistants see them as globals.
+ *
+ * Names of hooks and tests that guides use bare (`Context`, `TestingT`, `NextHookPayload` …) are here as well.
+ */
+
+import type * as agentTypes from "./agent.ts";
+import type { ExceptionConstructor } from "./exception.ts";
+import type { FSConstructor } from "./fs.ts";
+import type { Http } from "./http.ts";
+import type { TranslateFunction } from "./locale.ts";
+import type { Log, Time } from "./log.ts";
+import type { ProcessesFunction, ProcessFunction } from "./process.ts";
+import type { QueryConstructor } from "./query.ts";
+import type { StoreConstructor } from "./store.ts";
+import type * as testingTypes from "./testing.ts";
+import type { Value } from "./value.ts";
+
+declare global {
+  const Process: ProcessFunction;
+  const All: ProcessesFunction;
+  const Any: ProcessesFunction;
+  const Race: ProcessesFunction;
+  const http: Http;
+  const FS: FSConstructor;
+  const Store: StoreConstructor;
+  const Query: QueryConstructor;
+  const Exception: ExceptionConstructor;
+  const log: Log;
+  const time: Time;
+  const $L: TranslateFunction;
+
+  /**
+   * Who is asking; the same as `ctx.authorized`.
+   * @example
+   * const { user_id } = Authorized();
+   */
+  function Authorized(): agentTypes.AuthorizedInfo;
+
+  interface Console {
+    debug(...values: Value[]): void;
+    error(...values: Value[]): void;
+    info(...values: Value[]): void;
+    log(...values: Value[]): void;
+    warn(...values: Value[]): void;
+  }
+  var console: Console;
+
+  /** Text to base64. */
+  function btoa(text: string): string;
+  /** Base64 to text. */
+  function atob(base64: string): string;
+
+  type Context = agentTypes.Context;
+  type HookCreateResponse = agentTypes.CreateResponse;
+  type NextHookPayload = agentTypes.Payload;
+  type NextHookResponse = agentTypes.NextResponse;
+  type TestingT = testingTypes.T;
+  type TestCase = testingTypes.TestCase;
+  type TestResult = testingTypes.TestResult;
+
+  namespace agent {
+    type Agent = agentTypes.Agent;
+    type AgentRequest = agentTypes.AgentRequest;
+    type AgentResult = agentTypes.AgentResult;
+    type AuthorizedInfo = agentTypes.AuthorizedInfo;
+    type CallOptions = agentTypes.CallOptions;
+    type Chunk = agentTypes.Chunk;
+    type ClientInfo = agentTypes.ClientInfo;
+    type Completion = agentTypes.Completion;
+    type Computer = agentTypes.Computer;
+    type ContentPart = agentTypes.ContentPart;
+    type Context = agentTypes.Context;
+    type Create = agentTypes.Create;
+    type CreateResponse = agentTypes.CreateResponse;
+    type DbSearchOptions = agentTypes.DbSearchOptions;
+    type Delegate = agentTypes.Delegate;
+    type ExecResult = agentTypes.ExecResult;
+    type FileInfo = agentTypes.FileInfo;
+    type ImageResult = agentTypes.ImageResult;
+    type KbSearchOptions = agentTypes.KbSearchOptions;
+    type Llm = agentTypes.Llm;
+    type LlmOptions = agentTypes.LlmOptions;
+    type LlmRequest = agentTypes.LlmRequest;
+    type LlmResult = agentTypes.LlmResult;
+    type Mcp = agentTypes.Mcp;
+    type McpCall = agentTypes.McpCall;
+    type McpRequest = agentTypes.McpRequest;
+    type McpResult = agentTypes.McpResult;
+    type McpServer = agentTypes.McpServer;
+    type McpTool = agentTypes.McpTool;
+    type Memory = agentTypes.Memory;
+    type MemoryNamespace = agentTypes.MemoryNamespace;
+    type Message = agentTypes.Message;
+    type Next = agentTypes.Next;
+    type NextResponse = agentTypes.NextResponse;
+    type OnChunk = agentTypes.OnChunk;
+    type OnChunkOf = agentTypes.OnChunkOf;
+    type Options = agentTypes.Options;
+    type OutputMessage = agentTypes.OutputMessage;
+    type Payload = agentTypes.Payload;
+    type Response = agentTypes.Response;
+    type Sandbox = agentTypes.Sandbox;
+    type Search = agentTypes.Search;
+    type SearchItem = agentTypes.SearchItem;
+    type SearchRequest = agentTypes.SearchRequest;
+    type SearchResult = agentTypes.SearchResult;
+    type SkipOptions = agentTypes.SkipOptions;
+    type Space = agentTypes.Space;
+    type ToolCall = agentTypes.ToolCall;
+    type ToolCallResponse = agentTypes.ToolCallResponse;
+    type Trace = agentTypes.Trace;
+    type TraceNode = agentTypes.TraceNode;
+    type TraceNodeOption = agentTypes.TraceNodeOption;
+    type TraceParallelInput = agentTypes.TraceParallelInput;
+    type TraceSpace = agentTypes.TraceSpace;
+    type TraceSpaceOption = agentTypes.TraceSpaceOption;
+    type TraceTarget = agentTypes.TraceTarget;
+    type Usage = agentTypes.Usage;
+    type Uses = agentTypes.Uses;
+    type WebSearchOptions = agentTypes.WebSearchOptions;
+    type Workspace = agentTypes.Workspace;
+  }
+
+  namespace testing {
+    type T = testingTypes.T;
+    type Assert = testingTypes.Assert;
+    type AgentAssertion = testingTypes.AgentAssertion;
+    type TestCase = testingTypes.TestCase;
+    type TestResult = testingTypes.TestResult;
+  }
+}
