@@ -1,6 +1,6 @@
 /** Builds one coordinator out of its parts: the only place that constructs adapters. */
 
-import { randomBytes } from "node:crypto";
+import { createHmac, randomBytes } from "node:crypto";
 
 import {
   type Bus,
@@ -13,6 +13,7 @@ import {
 } from "@mesh/bus";
 import { type Ids, MeshError, type Service, systemClock, systemIds } from "@mesh/kernel";
 import { createProviders } from "@mesh/llm";
+import { type ModelDb, modelDb } from "@mesh/models";
 import { createMetrics, type Logger, type Metrics } from "@mesh/observability";
 import { LeaderElector, migrate, openStore, type Store } from "@mesh/store";
 
@@ -43,6 +44,7 @@ import { PenaltyBox } from "./runs/penalty-box.ts";
 import { createRunApi } from "./runs/run-api.ts";
 import { createSweeper } from "./runs/sweeper.ts";
 import { WorkPublisher } from "./runs/work-publisher.ts";
+import { createModelState } from "./state/model-state.ts";
 import { createStateRpc } from "./state/state-rpc.ts";
 import { createSystemApi } from "./system/system-api.ts";
 import { loadTlsIdentity, type TlsIdentity } from "./tls-identity.ts";
@@ -72,6 +74,8 @@ interface Base {
   readonly config: CoordinatorConfig;
   readonly log: Logger;
   readonly store: Store;
+  /** Connections for the tables of models: what an assistant's queries use up is not missing elsewhere. */
+  readonly modelStore: Store;
   readonly trust: NatsTrust;
   readonly bus: Bus;
   readonly system: Bus;
@@ -79,6 +83,8 @@ interface Base {
 }
 
 const MAX_CONNECTIONS = 16;
+const MAX_MODEL_CONNECTIONS = 8;
+const MODEL_STATEMENT_MS = 15_000;
 
 /** Connects to PostgreSQL and NATS, brings the schema up to date and wires everything. */
 export async function createContext(config: CoordinatorConfig, log: Logger, stopping: AbortSignal): Promise<Context> {
@@ -88,6 +94,12 @@ export async function createContext(config: CoordinatorConfig, log: Logger, stop
   const trust = loadTrust(required(config.natsTrustDir, "YAO_NATS_TRUST_DIR"), systemClock);
   await migrate(databaseUrl, { log });
   const store = openStore({ url: databaseUrl, maxConnections: MAX_CONNECTIONS, applicationName: "yao coordinator" });
+  const modelStore = openStore({
+    url: databaseUrl,
+    maxConnections: MAX_MODEL_CONNECTIONS,
+    applicationName: "yao models",
+    statementTimeoutMs: MODEL_STATEMENT_MS,
+  });
   const servers = natsUrl.split(",").map((url) => url.trim());
   const busLog = (event: string, fields: Readonly<Record<string, unknown>>): void =>
     log.info({ component: "bus", ...fields }, event);
@@ -95,7 +107,7 @@ export async function createContext(config: CoordinatorConfig, log: Logger, stop
     connectBus({ servers, credentials, name, clock: systemClock, log: busLog });
   const bus = await connect("coordinator", await trust.issueCoordinator());
   const system = await connect("coordinator-system", await trust.issueSystem());
-  return assemble({ stopping, config, log, store, trust, bus, system, tls });
+  return assemble({ stopping, config, log, store, modelStore, trust, bus, system, tls });
 }
 
 /** Parts that more than one other part uses. */
@@ -104,6 +116,8 @@ interface Core extends Base {
   readonly access: Access;
   readonly authenticator: TokenAuthenticator;
   readonly secretBox: SecretBox;
+  readonly columnSecret: Uint8Array;
+  readonly models: ModelDb;
   readonly penalties: PenaltyBox;
   readonly metrics: Metrics;
   readonly admin: BusAdmin;
@@ -121,6 +135,7 @@ interface Core extends Base {
 function createCore(base: Base): Core {
   const { config, log, store, trust, bus, system } = base;
   const clock = systemClock;
+  const masterKey = loadMasterKey(config.masterKey, config.dataDir);
   const replicaId = randomBytes(6).toString("hex");
   const admin = busAdmin(bus);
   const penalties = new PenaltyBox(clock);
@@ -144,7 +159,10 @@ function createCore(base: Base): Core {
     ids: systemIds(),
     access: createAccess(store),
     authenticator: new TokenAuthenticator({ store, clock }),
-    secretBox: createSecretBox(loadMasterKey(config.masterKey, config.dataDir)),
+    secretBox: createSecretBox(masterKey),
+    // A key of its own: what opens a column opens nothing else.
+    columnSecret: createHmac("sha256", masterKey).update("yao model columns").digest(),
+    models: modelDb(base.modelStore),
     penalties,
     metrics: createMetrics(),
     admin,
@@ -187,7 +205,7 @@ function createApi(core: Core, publicUrl: () => string): Api {
     }),
     runs: createRunApi({ store, access, dispatcher, tail, bus, ids, committed }),
     workspaces: createWorkspaceApi({ store, access, ids }),
-    apps: createAppApi({ store, access, ids }),
+    apps: createAppApi({ store, access, ids, models: core.models }),
     connectors: createConnectorApi({ store, access, secretBox, ids, clock, providers: createProviders({ clock }) }),
     tokens: createTokenApi({ store, access, authenticator, ids }),
     system: createSystemApi({
@@ -239,12 +257,12 @@ function createRunServices(core: Core): Service[] {
 }
 
 function createNodeServices(core: Core): Service[] {
-  const { store, bus, log, committed, pokeQueue: fleetChanged, secretBox, prepareNode } = core;
+  const { store, bus, log, committed, pokeQueue: fleetChanged, secretBox, prepareNode, models, columnSecret } = core;
   const beatLog = log.child({ component: "heartbeats" });
   return [
     createHeartbeats({ bus, store, clock: systemClock, log: beatLog, fleetChanged, committed }),
     createNodeRpc({ bus, store, secrets: createSecretSource({ store, secretBox }), prepareNode, fleetChanged }),
-    createStateRpc({ bus, store, services: {} }),
+    createStateRpc({ bus, store, services: createModelState({ sql: store.sql, models, columnSecret }) }),
   ];
 }
 
@@ -306,7 +324,7 @@ function assemble(base: Base): Context {
     },
     async close() {
       await Promise.allSettled([bus.close(), system.close()]);
-      await store.close();
+      await Promise.all([store.close(), core.modelStore.close()]);
     },
   };
 }

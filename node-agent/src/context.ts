@@ -18,6 +18,7 @@ import {
 } from "@mesh/proto/wire";
 
 import { BundleCache } from "./bundle/bundle-cache.ts";
+import { askState } from "./executor/ask-state.ts";
 import { allowedEnv } from "./executor/allowed-env.ts";
 import { Executor } from "./executor/executor.ts";
 import { fetchSavedState } from "./executor/saved-state.ts";
@@ -124,10 +125,12 @@ function createExecutor(
   parts: Pick<NodeParts, "journal" | "slots" | "certainty"> & { readonly later: Later },
 ): Executor {
   const { clock, log, env, allowEnv, dataDir } = input;
-  const ask = async (method: string, data: Uint8Array, signal: AbortSignal): Promise<Uint8Array> => {
+  const link = (): Link => {
     if (parts.later.parts === undefined) throw new MeshError("unavailable", "the agent is starting");
-    return await parts.later.parts.link.ask(method, data, signal);
+    return parts.later.parts.link;
   };
+  const ask = async (method: string, data: Uint8Array, signal: AbortSignal): Promise<Uint8Array> =>
+    link().ask(method, data, signal);
   const bundles = new BundleCache({
     dir: join(dataDir, "bundles"),
     clock,
@@ -152,6 +155,7 @@ function createExecutor(
       bundlePath: (digest, signal) => bundles.path(digest, signal),
       secrets,
       savedState,
+      askState: (run, question, signal) => askState(run, question, link(), signal),
       workspaceDir: (id) => workspacePath(dataDir, id),
       isCertain: () => parts.certainty.isCertain,
       changed: () => parts.later.parts?.heartbeats.changed(),

@@ -33,7 +33,7 @@ const CONNECTOR = {
   "connectors/c.conn.yao": '{"type":"openai","label":"C","options":{"model":"m","key":"$ENV.C_KEY"}}',
 };
 const push = (app: string, bundle: Buffer): ReturnType<Tenant["apps"]["pushApp"]> =>
-  tenant.apps.pushApp({ workspace, app, bundle }, admin);
+  tenant.apps.pushApp({ workspace, app, bundle, reset_models: false }, admin);
 
 describe("a push", () => {
   test("stores the app, its assistants and its connectors", async () => {
@@ -124,5 +124,46 @@ describe("a push", () => {
     const pushed = await push("demo", bundle);
     expect(pushed.app?.assistants).toBeGreaterThan(2);
     expect(pushed.warnings).toEqual([]);
+  });
+});
+
+describe("the models of an app", () => {
+  const model = (columns: readonly object[]): Readonly<Record<string, string>> => ({
+    ...X,
+    "assistants/x/models/order.mod.yao": JSON.stringify({ name: "Order", table: { name: "order" }, columns }),
+  });
+  const ID = { name: "id", type: "ID", primary: true };
+  const NO = { name: "no", type: "string", length: 20 };
+  const tables = (): Promise<{ name: string }[]> =>
+    tenant.store.sql<{ name: string }[]>`
+      SELECT c.table_name || '.' || c.column_name AS name FROM information_schema.columns c
+      JOIN workspaces w ON c.table_schema = lower(w.id) WHERE w.name = ${workspace} ORDER BY 1`;
+
+  test("become tables of the workspace, and a push says what it added", async () => {
+    const first = await push("x", bundleOf(model([ID])));
+    expect(first.migrations.join("\n")).toContain("agents_x_order");
+    const second = await push("x", bundleOf(model([ID, NO])));
+    expect(second.migrations.join("\n")).toContain("add the column agents_x_order.no");
+    expect((await tables()).map(({ name }) => name)).toEqual(["agents_x_order.id", "agents_x_order.no"]);
+  });
+
+  test("that would lose data are refused with the whole push, and rebuilt when that is asked for", async () => {
+    await push("x", bundleOf(model([ID, NO])));
+    const changed = bundleOf(model([ID, { name: "no", type: "integer" }]));
+    const refused = await refusal(push("x", changed));
+    expect(refused.code).toBe("failed_precondition");
+    expect(refused.message).toContain("no");
+    expect((await tenant.apps.getApp({ workspace, app: "x" }, admin)).app?.version).toBe(1);
+    const reset = await tenant.apps.pushApp({ workspace, app: "x", bundle: changed, reset_models: true }, admin);
+    expect(reset).toMatchObject({ changed: true, app: { version: 2 } });
+  });
+
+  test("with mistakes are refused like any other file, naming the file", async () => {
+    const bundle = bundleOf({
+      ...X,
+      "assistants/x/models/bad.mod.yao": '{"name":"Bad","columns":[{"name":"a","type":"nope"}]}',
+    });
+    const refused = await refusal(push("x", bundle));
+    expect(refused.message).toContain("assistants/x/models/bad.mod.yao");
   });
 });

@@ -16,6 +16,7 @@ import {
   type Assistant,
 } from "@mesh/assistants";
 import { type Ids, MeshError } from "@mesh/kernel";
+import { loadCatalog, migrateModels, type ModelCatalog, type ModelDb, type ModelProblem } from "@mesh/models";
 import type { Problem, PushAppRequest, PushAppResponse } from "@mesh/proto";
 import { insertAudit, type Store } from "@mesh/store";
 
@@ -33,12 +34,15 @@ import {
   replaceContent,
 } from "./app-store.ts";
 import { toApp } from "./app-view.ts";
+import { modelFiles } from "./app-models.ts";
 
 /** What a push uses. */
 export interface PushDeps {
   readonly store: Store;
   readonly access: Access;
   readonly ids: Ids;
+  /** The tables of models. */
+  readonly models: ModelDb;
 }
 
 /** An app without surprises has a handful; more than this says that the wrong directory was pushed. */
@@ -48,15 +52,20 @@ const LIST_LOCALE = "en-us";
 /** Validates and stores; throws `invalid_argument` with `details.problems`. */
 export async function pushApp(deps: PushDeps, request: PushAppRequest, { caller }: Call): Promise<PushAppResponse> {
   const workspace = await deps.access.workspace(caller, request.workspace, "write");
-  const { app, problems } = loadApp(readBundle(request.bundle));
+  const { app, problems: found } = loadApp(readBundle(request.bundle));
+  const { catalog, problems: modelProblems } = loadCatalog(modelFiles(app));
+  const problems = [...found, ...modelProblems.map(ofModel)];
   refuseErrors(problems);
   const digest = bundleDigest(request.bundle);
+  let migrations: readonly string[] = [];
   const changed = await deps.store.sql.begin(async (tx) => {
     await lockForPush(tx, workspace.id);
     const [present] = await listApps(tx, workspace.id, request.app);
-    if (present?.digest === digest) return false;
+    if (present?.digest === digest && !request.reset_models) return false;
     const clashes = await findClashes(tx, workspace.id, request.app, [...app.assistants.keys()]);
     refuseClashes(request.app, clashes);
+    // Adds only, and before the version is there: a run of it finds its tables. What is added stays when the push fails.
+    migrations = await migrate(deps, catalog, { workspaceId: workspace.id, ...request });
     await insertBundle(tx, digest, request.bundle);
     const { id, version } = await insertVersion(tx, {
       appId: deps.ids.next("app"),
@@ -85,7 +94,22 @@ export async function pushApp(deps: PushDeps, request: PushAppRequest, { caller 
     app: row === undefined ? undefined : toApp(row),
     changed,
     warnings: problems.slice(0, MAX_PROBLEMS).map(toProblem),
+    migrations: [...migrations],
   };
+}
+
+async function migrate(
+  { models }: PushDeps,
+  catalog: ModelCatalog,
+  { workspaceId, app, reset_models: reset }: { workspaceId: string; app: string; reset_models: boolean },
+): Promise<readonly string[]> {
+  if (catalog.models.length === 0) return [];
+  const { applied } = await migrateModels(models, catalog, { workspaceId, app, reset });
+  return applied;
+}
+
+function ofModel({ path, line = 0, message, severity }: ModelProblem): FoundProblem {
+  return { file: path, line, message, severity };
 }
 
 function refuseErrors(problems: readonly FoundProblem[]): void {

@@ -225,7 +225,11 @@ describe("access", () => {
       ],
       ["listMembers", "read", (caller) => workspaces.listMembers({ workspace }, tenant.as(caller))],
       ["removeMember", "write", (caller) => workspaces.removeMember({ workspace, user: "ada" }, tenant.as(caller))],
-      ["pushApp", "write", (caller) => apps.pushApp({ workspace, app: "a", bundle }, tenant.as(caller))],
+      [
+        "pushApp",
+        "write",
+        (caller) => apps.pushApp({ workspace, app: "a", bundle, reset_models: false }, tenant.as(caller)),
+      ],
       ["listApps", "read", (caller) => apps.listApps({ workspace }, tenant.as(caller))],
       ["getApp", "read", (caller) => apps.getApp({ workspace, app: "a" }, tenant.as(caller))],
       ["removeApp", "write", (caller) => apps.removeApp({ workspace, app: "a" }, tenant.as(caller))],

@@ -38,10 +38,13 @@ export function readInput(operation: Operation, request: HttpInput): Record<stri
 }
 
 function bodyInput(operation: Operation, request: HttpInput, errors: FieldError[]): Record<string, unknown> {
+  // The body is the content itself: what is said about it stands in the query.
+  if (operation.rawBody !== undefined) {
+    return { ...queryInput(operation, request.query), [operation.rawBody]: request.body ?? Buffer.alloc(0) };
+  }
   for (const key of Object.keys(request.query)) {
     errors.push({ field: key, message: "does not belong in the query; send it in the body" });
   }
-  if (operation.rawBody !== undefined) return { [operation.rawBody]: request.body ?? Buffer.alloc(0) };
   if (request.body === undefined || request.body === null) return {};
   if (isObject(request.body)) return { ...request.body };
   errors.push({ field: "", message: "the body must be a JSON object" });

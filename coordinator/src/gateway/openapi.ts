@@ -75,7 +75,9 @@ function describe(operation: Operation, response: string): Schema {
   const isQuery = operation.verb === "GET" || operation.verb === "DELETE";
   const parameters = [
     ...inPath.map((name) => ({ name, in: "path", required: true, schema: properties[name] })),
-    ...(isQuery ? rest.map(([name, schema]) => ({ name, in: "query", required: false, schema })) : []),
+    ...(isQuery ? rest : rest.filter(([name]) => operation.rawBody !== undefined && name !== operation.rawBody)).map(
+      ([name, schema]) => ({ name, in: "query", required: false, schema }),
+    ),
     ...(operation.idempotencyField === undefined
       ? []
       : [{ name: "Idempotency-Key", in: "header", required: false, schema: { type: "string", maxLength: 200 } }]),

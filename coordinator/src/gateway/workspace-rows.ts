@@ -113,6 +113,7 @@ export const APP_ROWS: { readonly [M in keyof AppApi]: OperationRow<Parameters<A
           .instanceof(Buffer, { error: "must be the bytes of a bundle" })
           .refine((bytes) => bytes.length > 0, "is empty: send the bundle as the body")
           .refine((bytes) => bytes.length <= MAX_BUNDLE_BYTES, "is larger than 33 MB"),
+        reset_models: z.boolean("must be true or false").optional(),
       }),
       message: PushAppRequest,
     },

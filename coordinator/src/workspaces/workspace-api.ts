@@ -6,6 +6,7 @@
  */
 
 import { type Ids, MeshError, rfc3339 } from "@mesh/kernel";
+import { dropModels, modelDb } from "@mesh/models";
 import type { DeleteWorkspaceRequest, PutMemberRequest, RemoveMemberRequest, Workspace } from "@mesh/proto";
 import { insertAudit, type Store, type Tx } from "@mesh/store";
 
@@ -107,6 +108,8 @@ async function removeWorkspace(
       detail: { name: row.name, ...content },
     });
   });
+  // The tables of its models lie in a schema of their own, which no row refers to.
+  await dropModels(modelDb(deps.store), workspace.id);
   return {};
 }
 

@@ -36,7 +36,7 @@ describe("workspaces", () => {
   test("are deleted when empty, else only with force; the default one stays", async () => {
     await tenant.workspaces.createWorkspace({ name: "full" }, admin);
     const bundle = Buffer.from(bundleApp(new Map([["assistants/x/package.yao", Buffer.from('{"name":"X"}')]])).bytes);
-    await tenant.apps.pushApp({ workspace: "full", app: "x", bundle }, admin);
+    await tenant.apps.pushApp({ workspace: "full", app: "x", bundle, reset_models: false }, admin);
     await insertRun(tenant, "full", "running");
     const refused = await refusal(tenant.workspaces.deleteWorkspace({ workspace: "full", force: false }, admin));
     expect(refused.code).toBe("failed_precondition");

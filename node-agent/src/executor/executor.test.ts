@@ -81,6 +81,7 @@ async function startNode(slots = 2): Promise<Node> {
         if (saved === undefined) throw new MeshError("failed_precondition", "this device does not hold the run");
         return saved;
       },
+      askState: (_run, { args }) => Promise.resolve([...args]),
       isCertain: () => isCertain,
       changed: () => undefined,
     },

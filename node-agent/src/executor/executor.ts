@@ -177,7 +177,8 @@ export class Executor {
   }
 
   #begin(run: RunLog): void {
-    const { journal, runners, clock, log, env, bundlePath, secrets, savedState, workspaceDir, isCertain } = this.#deps;
+    const { journal, runners, clock, log, env, bundlePath, secrets, savedState, askState, workspaceDir, isCertain } =
+      this.#deps;
     const lost = (other: RunLog): void => this.drop(other);
     const over = (): void => {
       this.#sessions.delete(run.key);
@@ -193,6 +194,7 @@ export class Executor {
       bundlePath,
       secrets,
       savedState,
+      askState,
       workspaceDir,
       isCertain,
       lost,

@@ -23,7 +23,7 @@ import type { Journal } from "../journal/journal.ts";
 import { ASKED_KIND, STATE_KIND, TERMINAL_KIND } from "../journal/replay.ts";
 import type { RunLog } from "../journal/run-log.ts";
 import type { AgentLog } from "../log.ts";
-import type { RunEnd, RunJob } from "../runner/protocol.ts";
+import type { RunEnd, RunJob, StateQuestion, StateReply } from "../runner/protocol.ts";
 import type { RunHandle, RunnerPool } from "../runner/runner-pool.ts";
 import { RunOutput } from "./run-output.ts";
 import { readWorkData, type WorkData } from "./work-item.ts";
@@ -39,6 +39,8 @@ export interface SessionDeps {
   readonly secrets: (run: RunLog, signal: AbortSignal) => Promise<SecretsAnswer>;
   /** What a run that waited goes on from. */
   readonly savedState: (run: RunLog, signal: AbortSignal) => Promise<Resume>;
+  /** Asks the coordinator about the state of the run's workspace. */
+  readonly askState: (run: RunLog, question: StateQuestion, signal: AbortSignal) => Promise<Json | undefined>;
   /** Throws for an id that is none. */
   readonly workspaceDir: (workspaceId: string) => string;
   /** Whether a run that was just given to this device is still its own without asking. */
@@ -139,6 +141,7 @@ export class RunSession {
       started: () => this.#started(),
       message: (message) => this.#message(message),
       state: (piece) => this.#keepState(piece),
+      asked: (question) => this.#asked(question),
       ended: (end) => this.end(end),
       crashed: (reason) => this.end(this.#isCancelling ? { state: "cancelled" } : crashed(reason)),
     });
@@ -171,6 +174,16 @@ export class RunSession {
 
   #message(message: OutputMessage): void {
     if (!this.#over.signal.aborted) this.#write(() => this.#output.write(message));
+  }
+
+  async #asked(question: StateQuestion): Promise<StateReply> {
+    try {
+      const result = await this.#deps.askState(this.run, question, this.#over.signal);
+      return result === undefined ? {} : { result };
+    } catch (thrown) {
+      const { code, message } = MeshError.from(thrown);
+      return { error: { code, message } };
+    }
   }
 
   // Behind all that was said: the end of the epoch follows.

@@ -14,6 +14,7 @@ import {
   type StreamMessage,
   subjects,
   workDurable,
+  wasNotSent,
 } from "@mesh/bus";
 import { Backoff, type Clock, errorText, MeshError, retryable, type Service } from "@mesh/kernel";
 import { Hello, HelloAnswer } from "@mesh/proto/wire";
@@ -93,6 +94,22 @@ export class Link implements Service {
         if (signal.aborted || !retryable(MeshError.from(error).code)) throw error;
         await backoff.wait(signal);
       }
+    }
+  }
+
+  /** Asks for something that must not happen twice: again only while nobody has heard it. */
+  async askOnce(method: string, data: Uint8Array, signal: AbortSignal): Promise<Uint8Array> {
+    const backoff = new Backoff(this.#deps.clock, { firstMs: 250, maxMs: 5_000 });
+    for (;;) {
+      signal.throwIfAborted();
+      try {
+        const subject = subjects.rpc(this.#deps.record().digest, method);
+        if (this.#bus !== undefined) return await this.#bus.request(subject, data, { timeoutMs: RPC_MS, signal });
+      } catch (thrown) {
+        const error = MeshError.from(thrown);
+        if (signal.aborted || !wasNotSent(error)) throw error;
+      }
+      await backoff.wait(signal);
     }
   }
 

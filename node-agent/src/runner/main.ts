@@ -9,6 +9,7 @@ import { BUNDLED_PRICES, PriceBook } from "@mesh/llm";
 
 import { AppCache } from "./app-cache.ts";
 import { type FromRunner, isToRunner, type RunEnd, type RunJob } from "./protocol.ts";
+import { QuestionDesk } from "./question-desk.ts";
 import { endOf, runJob } from "./run-job.ts";
 
 const log: Log = (level, message, fields) => {
@@ -23,6 +24,7 @@ const ports = {
 };
 const FAREWELL_MS = 500;
 const apps = new AppCache();
+const questions = new QuestionDesk(send);
 const running = new Map<string, AbortController>();
 
 function send(message: FromRunner): Promise<void> {
@@ -52,7 +54,7 @@ async function execute(job: RunJob, signal: AbortSignal): Promise<RunEnd> {
     const emit = (message: Extract<FromRunner, { kind: "message" }>["message"]): Promise<void> =>
       send({ kind: "message", runId, epoch, message });
     const keep = (piece: string): Promise<void> => send({ kind: "state", runId, epoch, piece });
-    return await runJob(job, app, { ...ports, emit, keep }, signal);
+    return await runJob(job, app, { ...ports, state: questions.for(job), emit, keep }, signal);
   } catch (error) {
     process.stderr.write(`${runId}: ${errorText(error)}\n`);
     return endOf(error, signal);
@@ -64,6 +66,9 @@ process.on("message", (message: unknown) => {
   switch (message.kind) {
     case "run":
       void start(message.job);
+      return;
+    case "answer":
+      questions.answer(message.question, message.reply);
       return;
     case "cancel":
       running.get(`${message.runId}:${message.epoch}`)?.abort();

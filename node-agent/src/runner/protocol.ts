@@ -1,7 +1,7 @@
 /** Messages between the agent and a runner process. Every one names its run and epoch; JSON over the fork channel. */
 
-import { isObject, type JsonObject } from "@mesh/kernel";
-import type { OutputMessage, PendingItem, Resume, Usage } from "@mesh/runtime";
+import { isObject, type Json, type JsonObject } from "@mesh/kernel";
+import type { OutputMessage, PendingItem, Resume, StateService, Usage } from "@mesh/runtime";
 
 /** What a runner needs to execute one run. */
 export interface RunJob {
@@ -39,9 +39,26 @@ export type RunEnd =
   /** It goes on when a person has answered; the pieces of its state came before. */
   | { readonly state: "waiting"; readonly pending: readonly PendingItem[] };
 
+/** What a run asks about the state of its workspace. */
+export interface StateQuestion {
+  readonly service: StateService;
+  readonly method: string;
+  readonly args: readonly Json[];
+}
+
+/** The answer: a result (absent: none), or why there is none. */
+export type StateReply = { readonly result?: Json } | { readonly error: RunFailure };
+
 /** Agent to runner. */
 export type ToRunner =
   | { readonly kind: "run"; readonly job: RunJob }
+  | {
+      readonly kind: "answer";
+      readonly runId: string;
+      readonly epoch: number;
+      readonly question: number;
+      readonly reply: StateReply;
+    }
   | { readonly kind: "cancel"; readonly runId: string; readonly epoch: number }
   | { readonly kind: "ping" };
 
@@ -54,6 +71,14 @@ export type FromRunner =
   | { readonly kind: "message"; readonly runId: string; readonly epoch: number; readonly message: OutputMessage }
   /** The next piece of the state of a run that is about to wait. */
   | { readonly kind: "state"; readonly runId: string; readonly epoch: number; readonly piece: string }
+  | {
+      readonly kind: "ask";
+      readonly runId: string;
+      readonly epoch: number;
+      /** Unique in the runner. */
+      readonly question: number;
+      readonly asked: StateQuestion;
+    }
   | { readonly kind: "end"; readonly runId: string; readonly epoch: number; readonly end: RunEnd };
 
 /** Narrows what came over the channel; the other end is our own program, so its kind decides. */

@@ -16,7 +16,14 @@ import type { OutputMessage } from "@mesh/runtime";
 
 import type { AgentLog } from "../log.ts";
 import { programOf } from "../program.ts";
-import { isFromRunner, type RunEnd, type RunJob, type ToRunner } from "./protocol.ts";
+import {
+  isFromRunner,
+  type RunEnd,
+  type RunJob,
+  type StateQuestion,
+  type StateReply,
+  type ToRunner,
+} from "./protocol.ts";
 
 /** What one run hears from its runner; `ended` or `crashed` is the last call. */
 export interface RunListener {
@@ -24,6 +31,8 @@ export interface RunListener {
   readonly message: (message: OutputMessage) => void;
   /** A piece of the state of a run that is about to wait. */
   readonly state: (piece: string) => void;
+  /** Answers a question about the state of the workspace; never rejects. */
+  readonly asked: (question: StateQuestion) => Promise<StateReply>;
   readonly ended: (end: RunEnd) => void;
   /** The process is gone; `reason` says how, in words. */
   readonly crashed: (reason: string) => void;
@@ -149,6 +158,13 @@ export class RunnerProcess {
       case "state":
         listener.state(message.piece);
         return;
+      case "ask": {
+        const { runId, epoch, question } = message;
+        void listener
+          .asked(message.asked)
+          .then((reply) => this.#send({ kind: "answer", runId, epoch, question, reply }));
+        return;
+      }
       case "end":
         this.#runs.delete(key);
         listener.ended(message.end);

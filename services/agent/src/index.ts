@@ -39,13 +39,13 @@ export { type InputDecision, type InputFilter } from "./input-filter.ts";
 export { DEFAULT_LIMITS, type ExecutionLimits, SUB_AGENT_LIMITS } from "./limit.ts";
 export { LlmCompaction, type LlmCompactionOptions } from "./llm-compaction.ts";
 export { type Log, type LogLevel } from "./log.ts";
-export {
-  type Checkpoint,
-  type LifecycleHooks,
-  type LoopConfig,
-  type ModelSettings,
-  type ToolSettings,
-  type ToolStrategy,
+export type {
+  Checkpoint,
+  LifecycleHooks,
+  LoopConfig,
+  ModelSettings,
+  ToolSettings,
+  ToolStrategy,
 } from "./loop-config.ts";
 export { LoopDetector, type LoopDetectorState, type LoopVerdict } from "./loop-detector.ts";
 export {

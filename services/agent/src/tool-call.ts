@@ -55,7 +55,8 @@ export async function judge(
   if (call.malformed !== undefined && !isApproved) return { kind: "answer", text: malformedText(call) };
   const fault = argumentFault(tool, proposed);
   if (fault !== undefined) return { kind: "answer", text: fault };
-  const verdict = await gates(run, call, proposed);
+  const isGated = (run.config.middleware ?? []).length > 0 || !run.chain.isEmpty;
+  const verdict: ChainVerdict = isGated ? await gates(run, call, proposed) : { kind: "allow", args: proposed };
   if (verdict.kind === "deny") {
     run.log("warn", "tool call denied", { toolCallId: call.id, toolName: call.name, reason: verdict.reason });
     return { kind: "answer", text: `${DENIED_PREFIX}${verdict.reason}` };
@@ -73,7 +74,6 @@ export async function judge(
 
 async function gates(run: LiveRun, call: ToolCallContent, args: JsonObject): Promise<ChainVerdict> {
   const { middleware = [] } = run.config;
-  if (middleware.length === 0 && run.chain.isEmpty) return { kind: "allow", args };
   const request = requestOf(run, call, args);
   const outcome = await raced(() => runChain(middleware, request), run.signal);
   if (outcome.kind !== "value") return { kind: "deny", reason: "the run was cancelled" };

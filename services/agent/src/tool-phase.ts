@@ -36,7 +36,10 @@ export async function runPending(
   run: LiveRun,
   answers: ReadonlyMap<string, CallAnswer> = new Map(),
 ): Promise<"done" | "waiting"> {
-  for (const [index, each] of run.pending.entries()) await applyAnswer(run, index, each, answers.get(each.call.id));
+  for (const [index, each] of run.pending.entries()) {
+    // Of a call that was just made there is nothing to settle first.
+    if (each.status !== "ready") await applyAnswer(run, index, each, answers.get(each.call.id));
+  }
   flush(run);
   const { toolStrategy = "parallel" } = run.config;
   const size = toolStrategy === "parallel" ? Infinity : toolStrategy === "sequential" ? 1 : toolStrategy.batch;

@@ -100,6 +100,7 @@ const MAX_FULL_TEXTS = 4;
 
 /** Thousands of short texts are as long as one long text. */
 function boundTogether(content: readonly InputContent[], cap: OutputCap): readonly InputContent[] {
+  if (content.length <= MAX_FULL_TEXTS) return content;
   const texts = content.flatMap((part) => (part.type === "text" ? [part.text] : []));
   if (texts.length <= MAX_FULL_TEXTS) return content;
   const total = texts.reduce((sum, text) => sum + byteLength(text), 0);

@@ -64,6 +64,42 @@ test.each<[name: string, path: string, text: string]>([
   for (const finding of findings) expect(finding.length).toBeLessThan(500);
 });
 
+test("servers that share one folder of descriptions, and names that almost fit, cost little", () => {
+  const files: Record<string, unknown> = {};
+  for (let n = 0; n < 500; n += 1) {
+    files[`mcps/server-with-a-long-name-${n}.mcp.yao`] = { ...SERVER, mapping: "mapping.all" };
+    files[`mcps/mapping/all/schemes/tool${n}.in.yao`] = { description: "x".repeat(1000) };
+    files[`assistants/x${n}/package.yao`] = {
+      name: "X",
+      mcp: { servers: Array.from({ length: 300 }, (_, i) => `server-with-a-lnog-name-${i}`) },
+    };
+  }
+  const tools = Object.fromEntries(
+    Array.from({ length: 20_000 }, (_, n) => [`tool-of-some-length-${n}`, "utils.now.Date"]),
+  );
+  files["mcps/wide.mcp.yao"] = { transport: "process", tools };
+  files["assistants/wide/package.yao"] = {
+    name: "W",
+    mcp: { servers: [{ wide: Object.keys(tools).map((name) => `${name}!`) }] },
+  };
+  const started = performance.now();
+  const { app, findings } = load(files);
+  // Without bounds: a gigabyte and minutes.
+  expect(performance.now() - started).toBeLessThan(8000);
+  expect(app.mcpServers.size).toBe(501);
+  expect(findings).toHaveLength(501);
+});
+
+test("an error in a shared folder of descriptions keeps every server that uses it out", () => {
+  const { app, findings } = load({
+    "mcps/one.mcp.yao": { ...SERVER, mapping: "mapping.all" },
+    "mcps/two.mcp.yao": { ...SERVER, mapping: "mapping.all" },
+    "mcps/mapping/all/schemes/t.in.yao": "[]",
+  });
+  expect(findings).toEqual(["error mcps/mapping/all/schemes/t.in.yao:1 the file must hold an object"]);
+  expect(app.mcpServers.size).toBe(0);
+});
+
 test("files whose names are members of objects are files like others", () => {
   const { app } = load({
     "mcps/__proto__.mcp.yao": SERVER,

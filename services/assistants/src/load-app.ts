@@ -2,7 +2,8 @@
  * The files of an app → validated, typed data, with everything that is wrong reported at once.
  *
  * L1  Never throws on what a user wrote.
- * L2  An assistant or connector is in the result only when none of its own files has an error.
+ * L2  An assistant with all that is in its folder, a connector, a server or a model is in the result only when none of its own
+ *     files has an error.
  * L3  The result depends on the files alone: no environment, no clock, no order of the input.
  */
 

@@ -270,7 +270,7 @@ test("what leads nowhere is reported where it is written", () => {
     "warning assistants/a/package.yao:12 this app has no MCP server gone.look; add the file or a server of the workspace",
     "warning mcps/echo.mcp.yao:0 mapping describes past, which is not among its tools",
     "warning mcps/echo.mcp.yao:5 tools.pull: there is no script scripts.none",
-    "warning mcps/echo.mcp.yao:7 tools.wipe: there is no model cat",
+    "warning mcps/echo.mcp.yao:7 tools.wipe: this app has no model cat",
     "warning mcps/echo.mcp.yao:8 tools.role has no description: without mapping/…/schemes/role.in.yao the model has to guess its arguments",
     "warning mcps/mapping/gone/schemes/x.in.yao:0 no MCP server reads this: there is no mcps/gone.mcp.yao",
   ]);

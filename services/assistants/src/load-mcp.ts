@@ -3,7 +3,7 @@
 import { isObject, type JsonObject, parseDuration } from "@mesh/kernel";
 
 import type { Home, Loading } from "./loading.ts";
-import { MappingReader, reportStrayMappings } from "./mcp-mapping.ts";
+import { MappingReader } from "./mcp-mapping.ts";
 import type { McpServerFile } from "./mcp-server-file.ts";
 import type { ProblemLog } from "./problem-log.ts";
 import { checkRoot } from "./shape/check-shape.ts";
@@ -16,23 +16,22 @@ const OFFERS = ["tools", "resources", "prompts"] as const;
 /** The servers of a folder; those with errors are left out. */
 export function loadMcpServers(loading: Loading, home: Home): readonly McpServerFile[] {
   const folder = `${home.base}mcps`;
-  const used = new Set<string>();
+  const mappings = new MappingReader(loading, home);
   const servers = loading.paths.under(folder).flatMap((path) => {
     const dotless = SERVER_FILE.exec(path.slice(folder.length + 1))?.[1];
     if (dotless === undefined) return [];
     const id = loading.ids.mcpServers.claim(path, dotless, home.prefix);
-    const server = id === undefined ? undefined : readServer({ loading, home, used }, { id, path, dotless });
+    const server = id === undefined ? undefined : readServer({ loading, home, mappings }, { id, path, dotless });
     return server === undefined ? [] : [server];
   });
-  reportStrayMappings(loading, home, used);
+  mappings.reportStray();
   return servers;
 }
 
 interface ServerContext {
   readonly loading: Loading;
   readonly home: Home;
-  /** Paths in `mapping/` that belong to a server. */
-  readonly used: Set<string>;
+  readonly mappings: MappingReader;
 }
 
 interface ServerPlace {
@@ -42,7 +41,7 @@ interface ServerPlace {
   readonly dotless: string;
 }
 
-function readServer({ loading, home, used }: ServerContext, place: ServerPlace): McpServerFile | undefined {
+function readServer({ loading, home, mappings }: ServerContext, place: ServerPlace): McpServerFile | undefined {
   const { id, path, dotless } = place;
   const { source, log, roots } = loading;
   const root = source.json(path);
@@ -55,10 +54,10 @@ function readServer({ loading, home, used }: ServerContext, place: ServerPlace):
   const isGood = checkRoot({ file: path, log }, root, MCP_SHAPE);
   const plain = plainObject(root);
   const where = typeof plain["mapping"] === "string" ? plain["mapping"].replaceAll(".", "/") : `mapping/${dotless}`;
-  const mapping = new MappingReader(loading, used).read([`${home.base}mcps/${where}`, `${home.base}${where}`]);
+  const mapping = mappings.read(where);
   if (!isGood) return undefined;
   checkTransport(log, path, root);
-  if (log.errorCount > errorsBefore) return undefined;
+  if (mapping === undefined || log.errorCount > errorsBefore) return undefined;
   roots.set(path, root);
   const { mapping: _, $schema: __, ...fields } = plain;
   const owner = home.assistantId === undefined ? {} : { assistantId: home.assistantId };

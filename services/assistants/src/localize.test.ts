@@ -39,6 +39,7 @@ test.each<[name: string, locale: string, files: Record<string, string>, expected
   ],
   ["en-us as the last resort", "fr", { [`${OWN}/en-us.yml`]: "greeting: Hi" }, "Hi"],
   ["plain en for en-us", "fr", { [`${OWN}/en.yml`]: "greeting: Hi" }, "Hi"],
+  ["a locale that is named by its region alone", "cn", { [`${OWN}/zh-cn.yml`]: "greeting: 你好" }, "你好"],
   ["the key when nothing has it", "fr", { [`${OWN}/en-us.yml`]: "other: Hi" }, "greeting"],
 ])("a text comes from %s", (_name, locale, files, expected) => {
   expect(localized(locale, files)).toBe(expected);
@@ -49,6 +50,17 @@ test("keys inside text and inside translations are replaced, and a cycle ends", 
   expect(localized("en-us", files, "x {{a}} y {{ b }}")).toBe("x <B> y B");
   expect(localized("en-us", files, "{{ loop }}")).toContain("loop");
   expect(localized("en-us", files, "{{ twice }}").length).toBeLessThan(10_000);
+});
+
+test("a key behind __global__ means the app's text, whatever the assistant says", () => {
+  const files = {
+    [`${OWN}/de.yml`]: "greeting: own",
+    "agent/locales/en-us.yml": "greeting: shared",
+    "agent/locales/de.yml": "other: x",
+  };
+  expect(localized("de", files, "{{ greeting }}, {{ __global__.greeting }}, {{ __global__.none }}")).toBe(
+    "own, shared, __global__.none",
+  );
 });
 
 test("names of objects' own members are no keys", () => {

@@ -26,24 +26,49 @@ const MAPPING_FILE =
 
 type Mapping = McpServerFile["mapping"];
 
-/** Reads the descriptions of servers. */
+/** Reads the descriptions of the servers of one folder; each file once, however many servers share it. */
 export class MappingReader {
   readonly #loading: Loading;
-  readonly #used: Set<string>;
+  readonly #base: string;
+  readonly #read = new Map<string, { readonly mapping: Mapping; readonly hasErrors: boolean }>();
+  readonly #used = new Set<string>();
 
-  /** Every path that is read is added to `used`. */
-  constructor(loading: Loading, used: Set<string>) {
+  constructor(loading: Loading, home: Home) {
     this.#loading = loading;
-    this.#used = used;
+    this.#base = home.base;
   }
 
-  /** What the folders say; of two files for one thing the first folder's counts. */
-  read(folders: readonly string[]): Mapping {
-    return {
+  /** What a folder such as `mapping/echo` says, in `mcps/` or beside it; undefined when it has errors. */
+  read(where: string): Mapping | undefined {
+    const known = this.#read.get(where) ?? this.#readFolders([`${this.#base}mcps/${where}`, `${this.#base}${where}`]);
+    this.#read.set(where, known);
+    return known.hasErrors ? undefined : known.mapping;
+  }
+
+  /** Reports descriptions of servers that do not exist, one line for each folder. */
+  reportStray(): void {
+    const { paths, log } = this.#loading;
+    const base = this.#base;
+    const reported = new Set<string>();
+    for (const path of [...paths.under(`${base}mcps/mapping`), ...paths.under(`${base}mapping`)]) {
+      if (this.#used.has(path) || !MAPPING_FILE.test(path.slice(base.length))) continue;
+      const folder = path.slice(0, path.lastIndexOf("/"));
+      if (reported.has(folder)) continue;
+      reported.add(folder);
+      const server = folder.slice(folder.lastIndexOf("mapping/") + "mapping/".length, folder.lastIndexOf("/"));
+      log.warn(path, 0, `no MCP server reads this: there is no ${base}mcps/${server}.mcp.yao`);
+    }
+  }
+
+  /** Of two files for one thing the first folder's counts. */
+  #readFolders(folders: readonly string[]): { mapping: Mapping; hasErrors: boolean } {
+    const errorsBefore = this.#loading.log.errorCount;
+    const mapping = {
       tools: this.#each(folders, "schemes", /\.(?:in\.yao|out\.yao|jsonl)$/, (find) => this.#tool(find)),
       resources: this.#each(folders, "resources", /\.(?:res\.yao|jsonl)$/, (find) => this.#resource(find)),
       prompts: this.#each(folders, "prompts", /\.pmt\.yao$/, (find) => this.#prompt(find)),
     };
+    return { mapping, hasErrors: this.#loading.log.errorCount > errorsBefore };
   }
 
   #each<T>(
@@ -142,17 +167,4 @@ function processArgsOf(file: JsonObject): readonly Json[] | undefined {
     if (Array.isArray(value)) return value;
   }
   return undefined;
-}
-
-/** Reports descriptions of servers that do not exist, one line for each folder. */
-export function reportStrayMappings({ paths, log }: Loading, { base }: Home, used: ReadonlySet<string>): void {
-  const reported = new Set<string>();
-  for (const path of [...paths.under(`${base}mcps/mapping`), ...paths.under(`${base}mapping`)]) {
-    if (used.has(path) || !MAPPING_FILE.test(path.slice(base.length))) continue;
-    const folder = path.slice(0, path.lastIndexOf("/"));
-    if (reported.has(folder)) continue;
-    reported.add(folder);
-    const server = folder.slice(folder.lastIndexOf("mapping/") + "mapping/".length, folder.lastIndexOf("/"));
-    log.warn(path, 0, `no MCP server reads this: there is no ${base}mcps/${server}.mcp.yao`);
-  }
 }

@@ -4,7 +4,8 @@ import { isObject, type Json } from "@mesh/kernel";
 
 import type { McpServerRef } from "./assistant.ts";
 
-const MAX_REFS = 200;
+/** More servers than this are more tools than any model can choose from. */
+export const MAX_SERVER_REFS = 200;
 
 /**
  * Reads `"id"`, `{server_id, tools?, resources?}`, `{"id": ["tool"]}` and `{"id": {tools?, resources?}}`; what has none of these
@@ -12,7 +13,7 @@ const MAX_REFS = 200;
  */
 export function mcpServerRefs(servers: Json | undefined): readonly McpServerRef[] {
   if (!Array.isArray(servers)) return [];
-  return servers.flatMap((entry: Json) => refsOf(entry)).slice(0, MAX_REFS);
+  return servers.flatMap((entry: Json) => refsOf(entry)).slice(0, MAX_SERVER_REFS);
 }
 
 function refsOf(entry: Json): readonly McpServerRef[] {

@@ -97,7 +97,7 @@ test("R3: what the assistant is comes from the app, in the run's language", () =
   const text =
     "$CTX.ASSISTANT_ID $CTX.ASSISTANT_NAME $CTX.ASSISTANT_DESCRIPTION $CTX.ASSISTANT_TYPE $CTX.LOCALE $CTX.USER_ID";
   expect(rendered(text, { ctx, locale: "zh-cn" })).toBe("a.b 安 D worker zh-cn u1");
-  expect(rendered("$CTX.LOCALE")).toBe("en-us");
+  expect(rendered("$CTX.LOCALE $CTX.locale")).toBe("en-us en-us");
 });
 
 test("keys with a text are translated, other braces stay", () => {

@@ -67,11 +67,14 @@ export class SourceReader {
     return text === undefined ? undefined : this.#parseText(path, text, parse);
   }
 
+  #isSpent(path: string): boolean {
+    if (this.#tokenCount <= MAX_APP_TOKENS) return false;
+    this.log.error(path, 0, "not read: the configuration files of this app are too large together; split the app");
+    return true;
+  }
+
   #parseText(path: string, text: string, parse: (text: string) => ParsedSource): SourceNode | undefined {
-    if (this.#tokenCount > MAX_APP_TOKENS) {
-      this.log.error(path, 0, "not read: the configuration files of this app are too large together; split the app");
-      return undefined;
-    }
+    if (this.#isSpent(path)) return undefined;
     const { root, problems, tokenCount } = parse(text);
     this.#tokenCount += tokenCount;
     for (const problem of problems) {

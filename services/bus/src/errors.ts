@@ -34,7 +34,9 @@ export function fromNats(thrown: unknown, subject: string): MeshError {
   if (error instanceof TimeoutError) {
     return new MeshError("deadline_exceeded", `no answer on ${subject} in time`, init);
   }
-  if (error instanceof NoRespondersError) return new MeshError("unavailable", `nobody serves ${subject}`, init);
+  if (error instanceof NoRespondersError) {
+    return new MeshError("unavailable", `nobody serves ${subject}`, { ...init, details: NOT_SENT });
+  }
   if (error instanceof PermissionViolationError) {
     return new MeshError("permission_denied", `the NATS server refused ${error.operation} on ${error.subject}`, init);
   }
@@ -52,7 +54,15 @@ export function tooLarge(subject: string): MeshError {
 
 /** The error of any use while there is no connection. */
 export function notConnected(reason: string | undefined): MeshError {
-  return new MeshError("unavailable", `not connected to NATS${reason === undefined ? "" : `: ${reason}`}`);
+  const text = `not connected to NATS${reason === undefined ? "" : `: ${reason}`}`;
+  return new MeshError("unavailable", text, { details: NOT_SENT });
+}
+
+const NOT_SENT = { sent: false };
+
+/** Whether a failed request has certainly reached nobody, so that it can be sent again whatever it does. */
+export function wasNotSent(error: MeshError): boolean {
+  return error.details?.["sent"] === false;
 }
 
 /** Reply payload for a handler's failure; the text of an `internal` error stays here. */

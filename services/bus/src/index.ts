@@ -1,6 +1,7 @@
 export { type BusAdmin, busAdmin, type BusAdminOptions } from "./admin.ts";
 export type { Bus, BusStatus, ConsumerRef, StreamMessage, Subscription } from "./bus.ts";
 export type { BusTls } from "./dial.ts";
+export { wasNotSent } from "./errors.ts";
 export type { BusLog, BusOptions } from "./link.ts";
 export { connectBus } from "./nats-bus.ts";
 export { createUserKey, isUserNkey, nkeyOfSeed, signWithSeed, type UserKey, verifyNkey } from "./nkey.ts";

@@ -1,12 +1,7 @@
 export type { Connector } from "./connector.ts";
-export { createAnthropic } from "./anthropic.ts";
-export { createBedrock } from "./bedrock.ts";
 export { BUNDLED_PRICES } from "./bundled-prices.ts";
-export { createCompletions } from "./completions.ts";
 export { type ConnectorModel, connectorModel, protocolOf, withOptions } from "./connector-model.ts";
-export { createDemo } from "./demo.ts";
 export { describeModel } from "./describe-model.ts";
-export { createGemini, createVertex } from "./gemini.ts";
 export {
   addUsage,
   API_PROTOCOLS,
@@ -60,7 +55,6 @@ export {
 export { type LanguageModelLike, languageModelProvider } from "./language-model.ts";
 export { costUsd, PriceBook, type PriceTable, ratesFor, type ReadPrices, readPriceTable } from "./price-book.ts";
 export { createProviders } from "./providers.ts";
-export { createAzureResponses, createResponses } from "./responses.ts";
 export { type ConnectorTest, type ConnectorTestDeps, testConnector } from "./test-connector.ts";
 export { type ErrorClass, ProviderError, type ProviderErrorInit } from "./provider-error.ts";
 export { faultOf, isOverflowText, OVERFLOW_PHRASES, retryAfterMs } from "./provider-failure.ts";

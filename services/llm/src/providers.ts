@@ -1,24 +1,33 @@
-/** Every protocol that this version speaks, ready to be called. */
+/** Every protocol that this version speaks, each loaded with its first call: hardly a process speaks more than one. */
 
-import { createAnthropic } from "./anthropic.ts";
-import { createBedrock } from "./bedrock.ts";
-import { createCompletions } from "./completions.ts";
-import { createDemo } from "./demo.ts";
-import { createGemini, createVertex } from "./gemini.ts";
-import { ProviderRegistry } from "./provider.ts";
-import { createAzureResponses, createResponses } from "./responses.ts";
+import { API_PROTOCOLS, type ApiProtocol } from "./message.ts";
+import { ProviderRegistry, type StreamProvider } from "./provider.ts";
 import type { ProviderDeps } from "./wire.ts";
+
+const LOADERS: Readonly<Record<ApiProtocol, (deps: ProviderDeps) => Promise<StreamProvider>>> = {
+  "anthropic-messages": async (deps) => (await import("./anthropic.ts")).createAnthropic(deps),
+  "openai-completions": async (deps) => (await import("./completions.ts")).createCompletions(deps),
+  "openai-responses": async (deps) => (await import("./responses.ts")).createResponses(deps),
+  "azure-openai-responses": async (deps) => (await import("./responses.ts")).createAzureResponses(deps),
+  "google-generative-ai": async (deps) => (await import("./gemini.ts")).createGemini(deps),
+  "google-vertex": async (deps) => (await import("./gemini.ts")).createVertex(deps),
+  "bedrock-converse-stream": async (deps) => (await import("./bedrock.ts")).createBedrock(deps),
+  demo: async (deps) => (await import("./demo.ts")).createDemo(deps),
+};
 
 /** Makes a registry with all of them. */
 export function createProviders(deps: ProviderDeps): ProviderRegistry {
-  return new ProviderRegistry([
-    createAnthropic(deps),
-    createCompletions(deps),
-    createResponses(deps),
-    createAzureResponses(deps),
-    createGemini(deps),
-    createVertex(deps),
-    createBedrock(deps),
-    createDemo(deps),
-  ]);
+  return new ProviderRegistry(API_PROTOCOLS.map((protocol) => loadedLater(protocol, deps)));
+}
+
+function loadedLater(protocol: ApiProtocol, deps: ProviderDeps): StreamProvider {
+  let loaded: StreamProvider | undefined;
+  return {
+    protocol,
+    async stream(config, sink, signal) {
+      // A load that failed is tried again by the next call.
+      loaded ??= await LOADERS[protocol](deps);
+      return loaded.stream(config, sink, signal);
+    },
+  };
 }

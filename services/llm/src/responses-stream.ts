@@ -192,11 +192,13 @@ export class ResponsesState implements ProtocolState {
   }
 
   #wholeReasoning(index: number, item: Fields): void {
-    const hasText = this.#assembler.has(`summary-${index}`) || this.#assembler.has(`reasoning-${index}`);
-    if (hasText || !Array.isArray(item["summary"])) return;
-    for (const [at, part] of (item["summary"] as readonly unknown[]).entries()) {
+    if (this.#assembler.has(`summary-${index}`) || this.#assembler.has(`reasoning-${index}`)) return;
+    const summary: readonly unknown[] = Array.isArray(item["summary"]) ? item["summary"] : [];
+    for (const [at, part] of summary.entries()) {
       if (isObject(part)) this.summary({ output_index: index, summary_index: at, delta: part["text"] });
     }
+    // Without words its place is still here, before the item that it led to.
+    if (!this.#assembler.has(`summary-${index}`)) this.#assembler.thinking(`reasoning-${index}`, "");
   }
 }
 

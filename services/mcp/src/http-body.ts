@@ -3,7 +3,7 @@
 import { isObject } from "@mesh/kernel";
 
 import { problem } from "./http-response.ts";
-import { RPC_CODE } from "./rpc-code.ts";
+import { RPC_CODE } from "./rpc-error.ts";
 
 /** A parsed body. */
 export interface HttpBody {
@@ -13,8 +13,6 @@ export interface HttpBody {
   readonly requestIds: readonly (string | number)[];
 }
 
-const PARSE_ERROR = -32_700;
-
 /** Reads a body, or takes the one given; a response when it is too long or no JSON. */
 export async function readBody(request: Request, parsed: unknown, maxBytes: number): Promise<HttpBody | Response> {
   if (parsed !== undefined) return bodyOf(parsed);
@@ -23,7 +21,7 @@ export async function readBody(request: Request, parsed: unknown, maxBytes: numb
   try {
     return bodyOf(JSON.parse(text));
   } catch {
-    return problem(400, PARSE_ERROR, "The body is not JSON");
+    return problem(400, RPC_CODE.parse, "The body is not JSON");
   }
 }
 

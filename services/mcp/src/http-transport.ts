@@ -13,7 +13,8 @@ import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import type { JSONRPCMessage, RequestId } from "@modelcontextprotocol/sdk/types.js";
 
 import { boundedFetch } from "./bounded-fetch.ts";
-import { RPC_CODE } from "./rpc-code.ts";
+import { deliver } from "./deliver.ts";
+import { RPC_CODE } from "./rpc-error.ts";
 import { SessionLostError } from "./session.ts";
 
 /** Where to connect. */
@@ -77,7 +78,7 @@ export class HttpTransport implements Transport {
     const handlers: Pick<Transport, "onmessage" | "onclose" | "onerror"> = {
       onmessage: (message) => {
         if ("id" in message && !("method" in message) && message.id !== undefined) this.#settled(message.id);
-        this.onmessage?.(message);
+        deliver(this, message);
       },
       onclose: () => this.onclose?.(),
       onerror: (error) => this.#noticed(error),

@@ -13,7 +13,6 @@ import {
   ListResourcesRequestSchema,
   ListResourceTemplatesRequestSchema,
   ListToolsRequestSchema,
-  McpError,
   ReadResourceRequestSchema,
   SetLevelRequestSchema,
   SubscribeRequestSchema,
@@ -26,7 +25,7 @@ import {
 import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/sdk/validation/cfworker-provider.js";
 
 import { schemaFaults } from "./argument-check.ts";
-import { RPC_CODE } from "./rpc-code.ts";
+import { RPC_CODE, RpcError } from "./rpc-error.ts";
 import type { McpLogLevel, McpServed, McpServerDefinition } from "./server-definition.ts";
 import type { McpToolResult } from "./session.ts";
 
@@ -106,13 +105,13 @@ async function callTool<Caller>(
   served: McpServed<Caller>,
 ): Promise<McpToolResult> {
   const tool = (await definition.listTools(served)).find((candidate) => candidate.name === name);
-  if (tool === undefined) throw new McpError(RPC_CODE.invalidParams, `Unknown tool: ${name}`);
+  if (tool === undefined) throw new RpcError(RPC_CODE.invalidParams, `Unknown tool: ${name}`);
   const faults = schemaFaults(tool.inputSchema, args);
   if (faults.length > 0) return failedTool(`The arguments are wrong: ${faults.join("; ")}`);
   try {
     return await definition.callTool(name, args, served);
   } catch (error) {
-    if (error instanceof McpError) throw error;
+    if (error instanceof RpcError) throw error;
     return failedTool(publicText(error));
   }
 }
@@ -229,8 +228,8 @@ async function answered(work: () => Promise<object>): Promise<ServerResult> {
   try {
     return withoutUndefined(await work()) as ServerResult;
   } catch (error) {
-    if (error instanceof McpError) throw error;
-    throw new McpError(rpcCodeOf(MeshError.from(error)), publicText(error));
+    if (error instanceof RpcError) throw error;
+    throw new RpcError(rpcCodeOf(MeshError.from(error)), publicText(error));
   }
 }
 

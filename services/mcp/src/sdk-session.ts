@@ -21,7 +21,7 @@ import { CfWorkerJsonSchemaValidator } from "@modelcontextprotocol/sdk/validatio
 
 import { withDeadline } from "./deadline.ts";
 import { listRequest } from "./list-request.ts";
-import { RPC_CODE } from "./rpc-code.ts";
+import { RPC_CODE, RpcError } from "./rpc-error.ts";
 import {
   type Exchange,
   type ListKind,
@@ -70,7 +70,7 @@ export class SdkSession<Caller> implements McpSession<Caller> {
     this.#client = new Client(deps.clientInfo, { capabilities: {}, jsonSchemaValidator });
     this.#client.fallbackRequestHandler = (request) => {
       const text = `${request.method} is not offered by this client; ask the user through the tool's result instead`;
-      return Promise.reject(new McpError(RPC_CODE.methodNotFound, text));
+      return Promise.reject(new RpcError(RPC_CODE.methodNotFound, text));
     };
     this.#watch(deps.events);
   }
@@ -90,7 +90,7 @@ export class SdkSession<Caller> implements McpSession<Caller> {
       return session;
     } catch (error) {
       // Told before the transport is closed: afterwards its last words are about our own closing.
-      const failure = session.#failure(error, "being started");
+      const failure = session.#startFailure(error);
       session.#isClosing = true;
       await deps.transport.close();
       throw failure;
@@ -165,6 +165,14 @@ export class SdkSession<Caller> implements McpSession<Caller> {
     }
   }
 
+  /** A server that cannot be started has usually said why. */
+  #startFailure(error: unknown): Error {
+    const failure = this.#failure(error, "being started");
+    const { lastWords } = this.#deps.transport;
+    if (!(failure instanceof MeshError) || failure.message.endsWith(lastWords)) return failure;
+    return new MeshError(failure.code, `${failure.message}${lastWords}`, { cause: failure.cause });
+  }
+
   #failure(error: unknown, during: string): Error {
     if (error instanceof SessionLostError) return error;
     if (error instanceof MeshError) return this.#named(error);
@@ -182,11 +190,8 @@ export class SdkSession<Caller> implements McpSession<Caller> {
     return new MeshError("data_loss", text, { cause: error });
   }
 
-  #named(error: MeshError): MeshError {
-    if (error.message.startsWith(this.#name)) return error;
-    const { lastWords } = this.#deps.transport;
-    const said = error.message.endsWith(lastWords) ? "" : lastWords;
-    return new MeshError(error.code, `${this.#name}: ${error.message}${said}`, { cause: error });
+  #named({ code, message, cause }: MeshError): MeshError {
+    return new MeshError(code, message.startsWith(this.#name) ? message : `${this.#name}: ${message}`, { cause });
   }
 }
 

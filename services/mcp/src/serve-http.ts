@@ -18,7 +18,7 @@ import { type HttpBody, readBody } from "./http-body.ts";
 import { onStreamEnd, problem } from "./http-response.ts";
 import { protocolServer } from "./protocol-server.ts";
 import { ReplayLog } from "./replay-log.ts";
-import { RPC_CODE } from "./rpc-code.ts";
+import { RPC_CODE } from "./rpc-error.ts";
 import type { McpServerDefinition } from "./server-definition.ts";
 
 /** What the handler uses. */
@@ -65,7 +65,6 @@ const DEFAULTS = {
   maxSessions: 1000,
   sessionIdleMs: 1_800_000,
 } as const;
-const NOT_FOUND = -32_001;
 
 /** Makes a handler of a definition. */
 export function serveHttp<Caller>(
@@ -99,7 +98,7 @@ class HttpHandler<Caller> implements McpHttp<Caller> {
     if (id === null) return this.#opening(request, caller, body);
     const session = this.#sessions.get(id);
     if (session === undefined || session.callerKey !== this.#options.callerKey(caller)) {
-      return problem(404, NOT_FOUND, "Session not found: initialize again");
+      return problem(404, RPC_CODE.sessionNotFound, "Session not found: initialize again");
     }
     return this.#answer(session, request, caller, body);
   }

@@ -177,6 +177,7 @@ export class SessionKeeper<Caller> {
   }
 
   #forget(): void {
+    this.#cancelIdle();
     this.#session = undefined;
     this.#deps.changed("all");
   }

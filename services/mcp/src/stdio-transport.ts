@@ -13,6 +13,7 @@ import { type Clock, errorText, MeshError } from "@mesh/kernel";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
 import { type JSONRPCMessage, JSONRPCMessageSchema } from "@modelcontextprotocol/sdk/types.js";
 
+import { deliver } from "./deliver.ts";
 import { LineBuffer } from "./line-buffer.ts";
 import { StderrTail } from "./stderr-tail.ts";
 
@@ -168,7 +169,7 @@ export class StdioTransport implements Transport {
       this.#noise.push(`${line}\n`);
       return;
     }
-    for (const message of messages) this.onmessage?.(message);
+    for (const message of messages) deliver(this, message);
   }
 
   async #isGoneWithin(ms: number): Promise<boolean> {

@@ -62,7 +62,10 @@ export class ModelCatalog {
   }
 }
 
-/** Puts models together; a table two of them would share is an error, a relation to nowhere a warning. */
+/**
+ * Puts models together. Of two models that would share a table only the one with the shorter path is kept, with a warning:
+ * published apps hold such pairs. A relation to a model that is not there is a warning too.
+ */
 export function buildCatalog(models: Iterable<ModelDefinition>): {
   readonly catalog: ModelCatalog;
   readonly problems: readonly ModelProblem[];
@@ -71,22 +74,30 @@ export function buildCatalog(models: Iterable<ModelDefinition>): {
   const problems: ModelProblem[] = [];
   const byTable = new Map<string, ModelDefinition>();
   const byId = new Map<string, ModelDefinition>();
-  for (const model of models) {
-    const other = byId.get(model.id) ?? byTable.get(model.table);
+  for (const model of [...models].toSorted(byDepth)) {
+    const { path, id, table } = model;
+    const [same, sharing] = [byId.get(id), byTable.get(table)];
     if (kept.length >= MAX_MODELS) {
-      problems.push({ path: model.path, message: `an app has at most ${MAX_MODELS} models`, severity: "error" });
+      problems.push({ path, message: `an app has at most ${MAX_MODELS} models`, severity: "error" });
       break;
-    } else if (other !== undefined) {
-      const what = other.id === model.id ? `the id ${model.id}` : `the table ${model.table}`;
-      problems.push({ path: model.path, message: `${what} is that of ${other.path} already`, severity: "error" });
+    } else if (same !== undefined) {
+      problems.push({ path, message: `the id ${id} is that of ${same.path} already`, severity: "error" });
+    } else if (sharing !== undefined) {
+      const message = `not loaded: the table ${table} is that of ${sharing.path} already; give this model another table name`;
+      problems.push({ path, message, severity: "warning" });
     } else {
       kept.push(model);
-      byId.set(model.id, model);
-      byTable.set(model.table, model);
+      byId.set(id, model);
+      byTable.set(table, model);
     }
   }
   const catalog = new ModelCatalog(kept);
   return { catalog, problems: [...problems, ...kept.flatMap((model) => relationProblems(model, catalog))] };
+}
+
+function byDepth(a: ModelDefinition, b: ModelDefinition): number {
+  const depth = (model: ModelDefinition): number => model.path.split("/").length;
+  return depth(a) - depth(b) || (a.path < b.path ? -1 : 1);
 }
 
 /** Reads the model files of an app. */

@@ -79,7 +79,7 @@ export async function createIndex({ db, schema }: Target, model: ModelDefinition
 }
 
 export async function dropIndex({ db, schema }: Target, name: string): Promise<void> {
-  await db.schema.dropIndex(`${schema}.${name}`).execute();
+  await db.withSchema(schema).schema.dropIndex(name).execute();
 }
 
 export async function dropTable({ db, schema }: Target, table: string): Promise<void> {

@@ -3,6 +3,7 @@ export { buildCatalog, loadCatalog, ModelCatalog, type ModelFile } from "./catal
 export { dropModels, migrateModels, type MigrateOptions, type MigrateResult, previewMigration } from "./migrate.ts";
 export type { Column, ModelDefinition, ModelProblem, Relation } from "./model.ts";
 export { type ModelDb, modelDb } from "./model-db.ts";
+export { modelSchema } from "./model-schema.ts";
 export {
   MODEL_METHODS,
   type ModelCall,

@@ -26,6 +26,7 @@ const MAX_DEPTH = 64;
 export function readModelSource(input: string | JsonObject): ModelSource | SourceFault {
   if (typeof input !== "string") return { json: input, lineOf: () => undefined };
   if (input.length > MAX_TEXT_LENGTH) return fault(undefined, `the file is larger than ${MAX_TEXT_LENGTH} characters`);
+  if (input.trim() === "") return fault(1, "the file is empty");
   const errors: ParseError[] = [];
   let tree: Node | undefined;
   try {

@@ -84,7 +84,7 @@ export function workspaceSchema(workspaceId: string): string {
 
 /** The candidate closest to `name`, when close enough to be a slip of the hand. */
 export function nearestName(name: string, candidates: Iterable<string>): string | undefined {
-  const limit = name.length <= 3 ? 1 : 2;
+  const limit = name.length <= 1 ? 0 : name.length <= 3 ? 1 : 2;
   let best: { readonly name: string; readonly distance: number } | undefined;
   for (const candidate of candidates) {
     if (Math.abs(candidate.length - name.length) > limit) continue;

@@ -15,7 +15,8 @@ const MAX_PRECISION = 1000;
 const MAX_OPTIONS = 1000;
 const MAX_OPTION_LENGTH = 255;
 
-const COLUMN_KEYS: readonly string[] = [
+/** The keys of a column that mean something, or did once. */
+export const COLUMN_KEYS: readonly string[] = [
   "name",
   "type",
   "label",

@@ -26,7 +26,8 @@ const MAX_COLUMNS = 500;
 const MAX_INDEXES = 60;
 const MAX_VALUES = 1000;
 
-const MODEL_KEYS: readonly string[] = [
+/** The keys of a model file that mean something, or did once. */
+export const MODEL_KEYS: readonly string[] = [
   "$schema",
   "id",
   "name",
@@ -46,7 +47,8 @@ const MODEL_KEYS: readonly string[] = [
   "explain",
 ];
 const TABLE_KEYS: readonly string[] = ["name", "comment", "engine", "charset", "collation", "prefix"];
-const OPTION_KEYS: readonly string[] = [
+/** The keys of `option`. */
+export const OPTION_KEYS: readonly string[] = [
   "timestamps",
   "soft_deletes",
   "permission",

@@ -11,7 +11,7 @@ const MAX_SHOWN = 60;
 
 /** The fields and findings of one file. */
 export class ProblemList {
-  readonly problems: ModelProblem[] = [];
+  readonly #problems: ModelProblem[] = [];
   readonly #path: string;
   readonly #source: ModelSource;
 
@@ -20,8 +20,13 @@ export class ProblemList {
     this.#source = source;
   }
 
+  /** All findings, in the order of their lines. */
+  get problems(): readonly ModelProblem[] {
+    return this.#problems.toSorted((a, b) => (a.line ?? 0) - (b.line ?? 0));
+  }
+
   get hasError(): boolean {
-    return this.problems.some((problem) => problem.severity === "error");
+    return this.#problems.some((problem) => problem.severity === "error");
   }
 
   lineOf(at: JsonPath): number | undefined {
@@ -110,12 +115,12 @@ export class ProblemList {
   }
 
   #add(severity: ModelProblem["severity"], at: JsonPath, message: string): void {
-    if (this.problems.length >= MAX_PROBLEMS) {
+    if (this.#problems.length >= MAX_PROBLEMS) {
       // Whether there is any error decides whether the model is loaded, so one more is always kept.
       if (severity === "warning" || this.hasError) return;
     }
     const line = this.#source.lineOf(at);
-    this.problems.push({ path: this.#path, ...(line === undefined ? {} : { line }), message, severity });
+    this.#problems.push({ path: this.#path, ...(line === undefined ? {} : { line }), message, severity });
   }
 }
 

@@ -30,7 +30,11 @@ export async function find(session: Session, model: ModelDefinition, [first, sec
 /** `Get(query?)`: the rows that fit, 100 unless the query says otherwise. */
 export async function get(session: Session, model: ModelDefinition, [input]: readonly Json[]): Promise<Json> {
   const query = parseQuery(session, model, input);
-  const limit = bounded(session, "limit", query.limit ?? query.pageSize ?? DEFAULT_LIMIT);
+  const limit = bounded(
+    session,
+    "limit",
+    query.limit ?? query.pageSize ?? Math.min(DEFAULT_LIMIT, session.limits.maxRows),
+  );
   return readRows(session, model, query, { limit, offset: ((query.page ?? 1) - 1) * limit });
 }
 
@@ -39,7 +43,7 @@ export async function paginate(session: Session, model: ModelDefinition, args: r
   const query = parseQuery(session, model, args[0]);
   const page = positive("page", args[1]) ?? query.page ?? 1;
   const written = positive("pagesize", args[2]) ?? query.pageSize ?? (query.limit || undefined);
-  const pageSize = bounded(session, "pagesize", written ?? DEFAULT_PAGE_SIZE);
+  const pageSize = bounded(session, "pagesize", written ?? Math.min(DEFAULT_PAGE_SIZE, session.limits.maxRows));
   if (page > MAX_PAGE) throw invalid(`page must be at most ${MAX_PAGE}`);
   const [total, data] = [
     await countRows(session, model, query),

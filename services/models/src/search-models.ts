@@ -2,8 +2,8 @@
  * Finds rows by words, over all text columns of some models.
  *
  * S1  A row is found when it has any of the words; the more of them, the higher its score, from 0 to 1.
- * S2  Words are matched from their beginning, without regard to case. Scripts that are written without spaces are matched
- *     by pairs of letters.
+ * S2  Words are matched from their beginning, the shortest as a whole, without regard to case. Scripts that are written
+ *     without spaces are matched by pairs of letters.
  * S3  The caller finds only what reading would show.
  */
 
@@ -47,6 +47,7 @@ const DEFAULT_LIMIT = 20;
 const MAX_LIMIT = 100;
 const MAX_TERMS = 24;
 const MAX_TERM_LENGTH = 64;
+const MIN_PREFIX = 3;
 const MAX_CONTENT = 2000;
 const MAX_TITLE = 200;
 const WORD = /[\p{L}\p{M}\p{N}_]+/gu;
@@ -161,7 +162,7 @@ function matchOf(term: Term): Expression<SqlBool> {
 
 // A term has letters, digits and _ only, so quoting it is enough.
 function prefixQuery(term: Term): string {
-  return `'${term.text}':*`;
+  return term.text.length < MIN_PREFIX ? `'${term.text}'` : `'${term.text}':*`;
 }
 
 function queryOf({ wheres, orders, select }: SearchRequest): JsonObject {

@@ -4,7 +4,7 @@ import { type Expression, type RawBuilder, type SqlBool, sql } from "kysely";
 
 import { type Session, tableOf, visible } from "./access.ts";
 import { comparisonSql } from "./comparison.ts";
-import type { Column, ModelDefinition } from "./model.ts";
+import type { ModelDefinition } from "./model.ts";
 import type { LinkQuery, Order, Query, Where } from "./query.ts";
 
 /** What a row of `alias` must fulfil for this query: the caller's right to see it and the query's own conditions. */
@@ -41,18 +41,20 @@ export function orderTerms(
   alias: string,
   orders: readonly Order[],
 ): RawBuilder<unknown>[] {
-  const terms = orders.map((order) => directed(orderedBy(session, alias, order), order.column, order.isDescending));
+  const terms = orders.map((order) => directed(orderedBy(session, alias, order), order));
   const { primaryKey } = model;
   if (primaryKey === undefined || orders.some((order) => order.related === undefined && order.column === primaryKey)) {
     return terms;
   }
   const isDescending = orders.at(-1)?.isDescending ?? false;
-  return [...terms, directed(sql.ref(`${alias}.${primaryKey.name}`), primaryKey, isDescending)];
+  const last: Order = { column: primaryKey, related: undefined, isDescending };
+  return [...terms, directed(sql.ref(`${alias}.${primaryKey.name}`), last)];
 }
 
-function directed(at: Expression<unknown>, column: Column, isDescending: boolean): RawBuilder<unknown> {
+function directed(at: Expression<unknown>, { column, related, isDescending }: Order): RawBuilder<unknown> {
   // Nothing sorts before everything. Said only where it matters: it keeps an index from being used.
-  if (column.isNullable) return isDescending ? sql`${at} DESC NULLS LAST` : sql`${at} ASC NULLS FIRST`;
+  if (column.isNullable || related !== undefined)
+    return isDescending ? sql`${at} DESC NULLS LAST` : sql`${at} ASC NULLS FIRST`;
   return isDescending ? sql`${at} DESC` : sql`${at} ASC`;
 }
 

@@ -14,47 +14,17 @@ import type { Assistant } from "@mesh/assistants";
 import { isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
 
 import type { AgentContext } from "./agent-context.ts";
+import { type AgentRequest, type AgentResponse, assistantOf } from "./agent-request.ts";
 import { type ChatMessage, chatText, toLoop } from "./chat-message.ts";
 import { type CreateResult, type Delegate, readCreate, readNext } from "./hook-result.ts";
 import { callsModel, prepareModelCall } from "./model-call.ts";
-import {
-  askModel,
-  type Completion,
-  type ModelAnswer,
-  type ResumedTalk,
-  type Rounds,
-  type SuspendedTalk,
-  type ToolResponse,
-} from "./model-run.ts";
+import { askModel, type ModelAnswer, type ResumedTalk, type Rounds, type SuspendedTalk } from "./model-run.ts";
 import { toolsOf } from "./mcp-tool.ts";
 import type { ItemAnswer } from "./pending.ts";
 import type { RunInput } from "./run-input.ts";
 import type { SavedCall, SavedRun } from "./saved-run.ts";
 import { callHook, hasHook } from "./script-call.ts";
 import { skips } from "./skip.ts";
-
-/** What an agent is asked. */
-export interface AgentRequest {
-  readonly assistantId: string;
-  readonly messages: readonly ChatMessage[];
-  /** Call options: connector, model, temperature, skip, search, … */
-  readonly options: JsonObject;
-}
-
-/** What an agent answers, in the shape of the documented Response. */
-export interface AgentResponse {
-  readonly request_id: string;
-  readonly context_id: string;
-  readonly trace_id: string;
-  readonly chat_id: string;
-  readonly assistant_id: string;
-  readonly create?: Json;
-  readonly next?: Json;
-  readonly completion?: Completion;
-  readonly tools?: readonly ToolResponse[];
-  /** Why the model was stopped or not asked, for people. */
-  readonly note?: string;
-}
 
 /** Runs one agent to its response; throws what it failed with. */
 export async function callAgent(request: AgentRequest, context: AgentContext): Promise<AgentResponse> {
@@ -87,16 +57,21 @@ async function finish(call: PreparedCall, resume: ResumedTalk | undefined): Prom
   const answer = await answerOf(call, resume);
   if (answer?.suspended !== undefined) throw suspensionOf(call, answer.suspended);
   if (answer?.error !== undefined && context.signal.aborted) throw answer.error;
-  const payload = {
-    messages: said as unknown as Json,
-    ...(answer?.completion === undefined ? {} : { completion: answer.completion as unknown as Json }),
-    ...(answer === undefined || answer.tools.length === 0 ? {} : { tools: answer.tools as unknown as Json }),
-    ...(answer?.error === undefined ? {} : { error: MeshError.from(answer.error).message }),
-  };
-  const next = readNext(await callHook("Next", [payload, options], call));
+  const next = readNext(await callHook("Next", [payloadOf(said, answer), options], call));
   if (next?.delegate !== undefined) return delegated(next.delegate, context, said);
   if (answer?.error !== undefined && next === undefined) throw answer.error;
   return responseOf({ assistant, context, create, next: next?.next, answer });
+}
+
+/** What a Next hook is told. */
+function payloadOf(said: readonly ChatMessage[], answer: ModelAnswer | undefined): JsonObject {
+  const { completion, tools = [], error } = answer ?? {};
+  return {
+    messages: said as unknown as Json,
+    ...(completion === undefined ? {} : { completion: completion as unknown as Json }),
+    ...(tools.length === 0 ? {} : { tools: tools as unknown as Json }),
+    ...(error === undefined ? {} : { error: MeshError.from(error).message }),
+  };
 }
 
 interface AgentCall {
@@ -185,9 +160,9 @@ async function delegated(
 ): Promise<AgentResponse> {
   context.enterDelegate();
   const { metadata } = options;
-  if (isObject(metadata)) context.metadata = { ...context.metadata, ...(metadata as JsonObject) };
+  if (isObject(metadata)) context.metadata = { ...context.metadata, ...metadata };
   // The delegate goes on with this conversation: its history is in the messages already.
-  const skip = { ...(isObject(options["skip"]) ? (options["skip"] as JsonObject) : {}), history: true };
+  const skip = { ...(isObject(options["skip"]) ? options["skip"] : {}), history: true };
   return callAgent(
     { assistantId: agentId, messages: messages.length === 0 ? said : messages, options: { ...options, skip } },
     context,
@@ -281,14 +256,4 @@ function responseOf(parts: {
     ...(answer === undefined || answer.tools.length === 0 ? {} : { tools: answer.tools }),
     ...(note === undefined ? {} : { note }),
   };
-}
-
-/** The assistant of that id, or an error that names those there are. */
-export function assistantOf(id: string, { app }: RunInput): Assistant {
-  const assistant = app.assistants.get(id);
-  if (assistant !== undefined) return assistant;
-  const ids = [...app.assistants.keys()];
-  const known =
-    ids.length === 0 ? "the app has none" : `the app has ${ids.slice(0, 10).join(", ")}${ids.length > 10 ? ", …" : ""}`;
-  throw new MeshError("not_found", `there is no assistant "${id}"; ${known}`);
 }

@@ -54,7 +54,7 @@ export class AgentContext {
   route: string;
   metadata: JsonObject;
   /** `ctx.memory.context` and `ctx.space`, from hook to hook. */
-  readonly contextMemory: ContextMemory = new ContextMemory();
+  readonly contextMemory: ContextMemory;
   #delegations = 0;
   #scripts = 0;
 
@@ -62,6 +62,7 @@ export class AgentContext {
     const { context, metadata } = shared.input;
     this.shared = shared;
     this.out = out;
+    this.contextMemory = new ContextMemory(() => shared.ports.clock.now());
     this.hookOutput = new HookOutput(out, shared.ports.clock);
     this.trace = trace;
     this.signal = signal;

@@ -66,7 +66,7 @@ export class HookOutput {
 
   /** Adds to a text or a list of a started message. */
   append(id: string, content: Json, path = ""): string {
-    const value = isObject(content) ? textOf(content as JsonObject) : content;
+    const value = isObject(content) ? textOf(content) : content;
     return this.#change(id, { action: "append", path: path === "" ? "props.content" : path, value });
   }
 
@@ -85,7 +85,7 @@ export class HookOutput {
   /** Merges fields into a started message. */
   merge(id: string, data: Json, path = ""): string {
     const value = isObject(data) && typeof data["type"] === "string" && isObject(data["props"]) ? data["props"] : data;
-    return this.#change(id, { action: "merge", path, value: value as Json });
+    return this.#change(id, { action: "merge", path, value: value });
   }
 
   /** Sets one field of a started message. */
@@ -249,18 +249,18 @@ interface GivenMessage {
 function readMessage(message: Json): GivenMessage {
   if (typeof message === "string") return { type: "text", props: { content: message } };
   if (!isObject(message)) throw new MeshError("invalid_argument", "a message is a text or an object {type, props}");
-  const { type, props = {}, metadata } = message as JsonObject;
+  const { type, props = {}, metadata } = message;
   if (typeof type !== "string" || type === "" || type.length > MAX_ID_CHARS) {
     throw new MeshError("invalid_argument", 'a message needs a "type", such as "text"');
   }
   if (!isObject(props)) throw new MeshError("invalid_argument", 'the "props" of a message must be an object');
   return {
     type,
-    props: props as JsonObject,
-    ...idIn(message as JsonObject, "message_id"),
-    ...idIn(message as JsonObject, "block_id"),
-    ...idIn(message as JsonObject, "thread_id"),
-    ...(isObject(metadata) ? { metadata: metadata as JsonObject } : {}),
+    props: props,
+    ...idIn(message, "message_id"),
+    ...idIn(message, "block_id"),
+    ...idIn(message, "thread_id"),
+    ...(isObject(metadata) ? { metadata: metadata } : {}),
   };
 }
 
@@ -273,12 +273,12 @@ function idIn<Key extends string>(message: JsonObject, key: Key): { readonly [K 
 
 function textOf(message: JsonObject): Json {
   const { props } = message;
-  const content = isObject(props) ? (props["content"] as Json | undefined) : undefined;
+  const content = isObject(props) ? props["content"] : undefined;
   return content ?? message;
 }
 
 function nested(steps: readonly string[], value: Json): JsonObject {
   let out: Json = value;
   for (const step of steps.toReversed()) out = { [step]: out };
-  return isObject(out) ? (out as JsonObject) : { content: out };
+  return isObject(out) ? out : { content: out };
 }

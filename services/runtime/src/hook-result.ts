@@ -90,7 +90,7 @@ class HookReader {
   constructor(hook: string, value: Json) {
     if (!isObject(value)) throw wrong(`what ${hook} returns`, "an object or null");
     this.#hook = hook;
-    this.source = value as JsonObject;
+    this.source = value;
   }
 
   value(key: string): Json | undefined {
@@ -115,7 +115,7 @@ class HookReader {
     const value = this.value(key);
     if (value === undefined) return undefined;
     if (!isObject(value)) throw this.#wrong(key, "an object");
-    return value as JsonObject;
+    return value;
   }
 
   texts<Key extends string>(...keys: readonly Key[]): { readonly [K in Key]?: string } {
@@ -151,7 +151,7 @@ class HookReader {
     const { agent_id: agentId, options } = given;
     if (typeof agentId !== "string" || agentId === "") throw this.#wrong("delegate.agent_id", "the id of an agent");
     const messages = readChatMessages(given["messages"] ?? [], `${this.#hook}: delegate.messages`);
-    return { agentId, messages, options: isObject(options) ? (options as JsonObject) : {} };
+    return { agentId, messages, options: isObject(options) ? options : {} };
   }
 
   #present<Key extends string, Value>(

@@ -135,12 +135,12 @@ function toAgentTool(
     name,
     description: tool.description ?? tool.name,
     parameters: tool.inputSchema,
-    execute: async (args, { signal, onProgress }) => {
+    execute: async (args, call) => {
       const result = await client.callToolRaw(tool.name, args, {
         caller,
-        signal,
+        signal: call.signal,
         onProgress: ({ message }) => {
-          if (message !== undefined) onProgress(message);
+          if (message !== undefined) call.onProgress(message);
         },
       });
       const text = toolResultText(result);

@@ -22,7 +22,7 @@ export function changedProps(props: JsonObject, { action, path, value }: Message
   const steps = stepsOf(path);
   const next = changed(props, steps, (before) => applied(action, before, value, path));
   if (!isObject(next)) throw new MeshError("invalid_argument", "the props of a message must stay an object");
-  return next as JsonObject;
+  return next;
 }
 
 /** The path inside of props. */
@@ -45,7 +45,7 @@ function changed(value: Json | undefined, steps: readonly string[], change: (bef
     }
     return value.toSpliced(index, 1, changed(value[index], rest, change));
   }
-  const object = isObject(value) ? (value as JsonObject) : {};
+  const object = isObject(value) ? value : {};
   const before = Object.hasOwn(object, step) ? object[step] : undefined;
   return { ...object, [step]: changed(before, rest, change) };
 }
@@ -60,7 +60,7 @@ function applied(action: DeltaAction, before: Json | undefined, value: Json, pat
       return `${before ?? ""}${typeof value === "string" ? value : JSON.stringify(value)}`;
     case "merge":
       if (!isObject(value)) throw new MeshError("invalid_argument", "what is merged must be an object");
-      return { ...(isObject(before) ? before : {}), ...value } as JsonObject;
+      return { ...(isObject(before) ? before : {}), ...value };
     default:
       return value;
   }

@@ -21,7 +21,7 @@ import {
   totalSpend,
   type WaitingCall,
 } from "@mesh/agent";
-import { type Json, type JsonObject, MeshError } from "@mesh/kernel";
+import { type Json, MeshError } from "@mesh/kernel";
 import {
   type AssistantMessage,
   type ConnectorModel,
@@ -35,6 +35,7 @@ import {
 import type { AgentContext } from "./agent-context.ts";
 import { toWireCall } from "./chat-message.ts";
 import { LoopOutput } from "./loop-output.ts";
+import type { Completion, ToolResponse } from "./completion.ts";
 import type { Usage } from "./message.ts";
 import { callAnswers, type ItemAnswer } from "./pending.ts";
 import { type SavedRun, stashEntries } from "./saved-run.ts";
@@ -47,26 +48,6 @@ export interface SourcedTool {
   readonly server: string;
   readonly name: string;
   readonly tool: AgentTool;
-}
-
-/** What a tool did, as hooks are told. */
-export interface ToolResponse {
-  readonly toolcall_id: string;
-  readonly server: string;
-  readonly tool: string;
-  readonly arguments?: Json;
-  readonly result?: Json;
-  readonly error?: string;
-}
-
-/** What the model said, as hooks are told. */
-export interface Completion {
-  readonly content: string;
-  readonly reasoning_content?: string;
-  readonly tool_calls?: readonly JsonObject[];
-  readonly usage?: Usage;
-  readonly model: string;
-  readonly finish_reason: string;
 }
 
 /** One talk. */
@@ -188,14 +169,14 @@ function isOnlyCalled({ need, toolName }: WaitingCall, { tools }: ModelRequest):
 
 /** A tool that also keeps what hooks are told about its calls. */
 function recorded({ server, name, tool }: SourcedTool, responses: ToolResponse[]): AgentTool {
-  const { execute } = tool;
+  const execute = tool.execute?.bind(tool);
   if (execute === undefined) return tool;
   return {
     ...tool,
     execute: async (args, call) => {
       const head = { toolcall_id: call.callId, server, tool: name, arguments: args };
       try {
-        const output = await execute.call(tool, args, call);
+        const output = await execute(args, call);
         responses.push({ ...head, result: parsedResult(output.details, output.content) });
         return output;
       } catch (error) {

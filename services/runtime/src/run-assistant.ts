@@ -8,13 +8,15 @@
  */
 
 import { localizeAssistant } from "@mesh/assistants";
-import { type Json, type JsonObject, MeshError } from "@mesh/kernel";
+import { type Clock, type Json, type JsonObject, MeshError } from "@mesh/kernel";
 
-import { type AgentResponse, callAgent, resumeAgent, Suspension } from "./agent-call.ts";
+import { callAgent, resumeAgent, Suspension } from "./agent-call.ts";
 import { AgentContext } from "./agent-context.ts";
+import type { AgentResponse } from "./agent-request.ts";
 import { chatText, type ChatMessage } from "./chat-message.ts";
 import type { OutputMessage, RunOutcome, SuspendedRun, Usage } from "./message.ts";
 import { usageOf } from "./model-run.ts";
+import { opsOf } from "./op/ops.ts";
 import { type Emit, OutputQueue } from "./output-queue.ts";
 import { OutputIds, OutputStream } from "./output-stream.ts";
 import { pendingItems } from "./pending.ts";
@@ -54,6 +56,8 @@ export async function runAssistant(
   const shared = new RunShared(input, ports, {
     write: (message) => queue.push(message),
     drained: () => queue.drained(),
+    callAgent,
+    opsOf,
   });
   const spoken = new SpokenText(saved?.spoken);
   const hear = (message: OutputMessage): void => {
@@ -73,12 +77,27 @@ export async function runAssistant(
     await queue.drained();
     return ended.suspended;
   }
-  const head = { ...headOf(input), duration_ms: Math.round(ports.clock.monotonic() - startedMs) };
+  return close(ended, { out, queue, input, isCancelled: signal.aborted, startedMs, clock: ports.clock });
+}
+
+interface Closing {
+  readonly out: OutputStream;
+  readonly queue: OutputQueue;
+  readonly input: RunInput;
+  readonly isCancelled: boolean;
+  readonly startedMs: number;
+  readonly clock: Clock;
+}
+
+/** Writes the end of the stream; throws what the run failed with. */
+async function close(ended: RunEnded, closing: Closing): Promise<RunOutcome> {
+  const { out, queue, input, isCancelled, startedMs, clock } = closing;
+  const head = { ...headOf(input), duration_ms: Math.round(clock.monotonic() - startedMs) };
   if ("outcome" in ended) {
     const { outcome, note } = ended;
-    const { next } = outcome;
+    const { finish_reason, next } = outcome;
     const metadata = {
-      finish_reason: outcome.finish_reason,
+      finish_reason,
       ...(note === undefined ? {} : { note }),
       ...(next === undefined ? {} : { next }),
     };
@@ -86,7 +105,6 @@ export async function runAssistant(
     await queue.drained();
     return outcome;
   }
-  const isCancelled = signal.aborted;
   const { error: thrown, usage } = "error" in ended ? ended : { error: undefined };
   const error = errorOf(thrown, input, isCancelled);
   out.endAll(isCancelled ? "partial" : "error");

@@ -3,27 +3,44 @@
 import { NO_STATS, addStats, type RunStats } from "@mesh/agent";
 
 import { type CancelTimer, errorText } from "@mesh/kernel";
+import type { HostOps } from "@mesh/scripts";
 
+import type { AgentContext } from "./agent-context.ts";
+import type { AgentRequest, AgentResponse } from "./agent-request.ts";
 import type { OutputMessage } from "./message.ts";
+import type { OpCaller } from "./op/op-table.ts";
 import type { RunInput, RunPorts } from "./run-input.ts";
+
+/** Where output goes. */
+export interface RunStream {
+  write(message: OutputMessage): void;
+  /** Resolves when the reader has taken everything. */
+  drained(): Promise<void>;
+}
+
+/** What agents and scripts of a run call of each other; given from outside, because each needs the other. */
+export interface RunCalls {
+  readonly callAgent: (request: AgentRequest, context: AgentContext) => Promise<AgentResponse>;
+  readonly opsOf: (caller: OpCaller) => HostOps;
+}
 
 /** See the file comment. */
 export class RunShared {
   readonly input: RunInput;
   readonly ports: RunPorts;
+  readonly callAgent: RunCalls["callAgent"];
+  readonly opsOf: RunCalls["opsOf"];
   readonly #write: (message: OutputMessage) => void;
   readonly #drained: () => Promise<void>;
   #stats: RunStats = NO_STATS;
   readonly #timers = new Set<CancelTimer>();
   #citations = 0;
 
-  constructor(
-    input: RunInput,
-    ports: RunPorts,
-    stream: { write(message: OutputMessage): void; drained(): Promise<void> },
-  ) {
+  constructor(input: RunInput, ports: RunPorts, stream: RunStream & RunCalls) {
     this.input = input;
     this.ports = ports;
+    this.callAgent = stream.callAgent;
+    this.opsOf = stream.opsOf;
     this.#write = (message) => stream.write(message);
     this.#drained = () => stream.drained();
   }

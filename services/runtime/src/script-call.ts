@@ -5,7 +5,6 @@ import { type Json, MeshError } from "@mesh/kernel";
 import type { ContextSeed, ScriptArgument } from "@mesh/scripts";
 
 import type { AgentContext } from "./agent-context.ts";
-import { opsOf } from "./op/ops.ts";
 
 /** The two functions of `src/index.ts` that the runtime calls. */
 export type HookName = "Create" | "Next";
@@ -68,7 +67,7 @@ export async function callScript(
   try {
     const result = await scripts.call(
       { program, fn, args: all, label, contextMemory: context.contextMemory, depth: context.scriptDepth },
-      opsOf({ context, assistantId }),
+      context.shared.opsOf({ context, assistantId }),
       context.signal,
     );
     if (result.kind === "returned") return result.value;

@@ -93,9 +93,10 @@ function resumed(
 /** The stream as one line each. */
 function lines(messages: readonly OutputMessage[]): string[] {
   return messages.map(({ type, props, message_id, chunk_id, delta }) => {
-    const data = (props["data"] ?? {}) as JsonObject;
-    if (type === "event") return [props["event"], data["message_id"] ?? "", data["status"] ?? ""].join(" ").trim();
-    return [type, message_id, delta === true ? chunk_id : (props["status"] ?? "whole")].join(" ");
+    const { event, status = "whole" } = props as { readonly event?: string; readonly status?: string };
+    const data = (props["data"] ?? {}) as { readonly message_id?: string; readonly status?: string };
+    if (type === "event") return [event, data.message_id ?? "", data.status ?? ""].join(" ").trim();
+    return [type, message_id, delta === true ? chunk_id : status].join(" ");
   });
 }
 

@@ -136,7 +136,7 @@ export class Trace {
     const given = isObject(option) ? option : {};
     const id = typeof given["id"] === "string" && given["id"] !== "" ? given["id"] : `S${this.#spaces.size + 1}`;
     this.#spaces.set(id, new Map());
-    this.#tell("space_created", { space: { ...(bounded(given as JsonObject) as JsonObject), id } });
+    this.#tell("space_created", { space: { ...(bounded(given) as JsonObject), id } });
     return id;
   }
 
@@ -180,10 +180,10 @@ export class Trace {
   }
 
   #newNode(input: Json, option: Json, parents: readonly string[]): string {
-    const { autoCompleteParent: _auto, metadata, ...shown } = isObject(option) ? (option as JsonObject) : {};
+    const { autoCompleteParent: _auto, metadata, ...shown } = isObject(option) ? option : {};
     const id = `N${this.#nodes.size + 1}`;
     const startedMs = this.#clock.now();
-    const own = isObject(metadata) ? { ...(bounded(metadata as JsonObject) as Record<string, Json>) } : {};
+    const own = isObject(metadata) ? { ...(bounded(metadata) as Record<string, Json>) } : {};
     this.#nodes.set(id, { id, parents, startedMs, metadata: own, status: "running", output: undefined });
     this.#tell("node_start", {
       node: {

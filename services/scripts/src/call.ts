@@ -41,11 +41,8 @@ export interface ContextSeed {
   readonly workspace?: { readonly id: string };
 }
 
-/** An argument of a script function: a JSON value, a `ctx`, or a test's `t`. */
-export type ScriptArgument =
-  | { readonly json: Json }
-  | { readonly ctx: ContextSeed }
-  | { readonly test: { readonly name: string } };
+/** An argument of a script function: a JSON value or a `ctx`. */
+export type ScriptArgument = { readonly json: Json } | { readonly ctx: ContextSeed };
 
 /** Bounds of one call; absent ones take the host's defaults. */
 export interface ScriptLimits {
@@ -83,18 +80,8 @@ export interface ScriptStats {
 
 /** Outcome of a call that did not fail. `undefined` and `null` are different values. */
 export type ScriptResult =
-  | { readonly kind: "returned"; readonly value: Json | undefined; readonly stats: ScriptStats; readonly test?: TestReport }
+  | { readonly kind: "returned"; readonly value: Json | undefined; readonly stats: ScriptStats }
   | { readonly kind: "missing"; readonly functions: readonly string[] };
-
-/** What a test's `t` has seen; present when an argument was a `test`. */
-export interface TestReport {
-  readonly failed: boolean;
-  readonly skipped: boolean;
-  /** Why: the first failure, or the reason of the skip. */
-  readonly message?: string;
-  readonly details?: JsonObject;
-  readonly logs: readonly string[];
-}
 
 /** Lets an operation see its call: when it ends, and the functions the script handed in. */
 export interface OpIo {

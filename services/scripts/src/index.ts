@@ -8,7 +8,6 @@ export type {
   ScriptProgram,
   ScriptResult,
   ScriptStats,
-  TestReport,
 } from "./call.ts";
 export { ContextMemory } from "./memory/context-memory.ts";
 export {

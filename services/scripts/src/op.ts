@@ -168,8 +168,6 @@ export const OP_ARGS = {
   "i18n.L": ["text"],
   // ("console" | "log", level, text)
   "log.Write": ["text", "text", "text"],
-  // A judgement by an assistant: (response, agent id, options), see `t.assert.Agent`.
-  "test.AssertAgent": ["value", "text", "record?"],
 } as const;
 
 /** Name of an operation. */

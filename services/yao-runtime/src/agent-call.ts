@@ -1,7 +1,7 @@
 /** `ctx.agent`: calls of other assistants. */
 
-import type { Create } from "./hook.ts";
-import type { Completion, Message, OnChunk, OnChunkOf } from "./message.ts";
+import type { CreateResponse } from "./hook.ts";
+import type { Completion, Conversation, Message, OnChunk, OnChunkOf } from "./message.ts";
 import type { Value, Values } from "./value.ts";
 
 /** What a called assistant leaves out. */
@@ -43,7 +43,7 @@ export interface Response {
   chat_id: string;
   assistant_id: string;
   /** What its Create hook returned. */
-  create?: Create;
+  create?: CreateResponse;
   /** The `data` its Next hook returned; all it returned when there was no `data`; null without a Next hook. */
   next?: Value;
   completion?: Completion;
@@ -66,13 +66,13 @@ export interface Agent {
    * @example
    * const { content, error } = ctx.agent.Call("translator", [{ role: "user", content: "Hallo" }], { skip: { output: true } });
    */
-  Call(agent: string, messages: Message[], options?: CallOptions & { onChunk?: OnChunk }): AgentResult;
+  Call(agent: string, messages: Conversation, options?: CallOptions & { onChunk?: OnChunk }): AgentResult;
   /**
    * The same as `Call`.
    * @example
    * const { content } = ctx.agent.Stream("translator", messages);
    */
-  Stream(agent: string, messages: Message[], options?: CallOptions & { onChunk?: OnChunk }): AgentResult;
+  Stream(agent: string, messages: Conversation, options?: CallOptions & { onChunk?: OnChunk }): AgentResult;
   /**
    * Calls several and waits for all; results come in the order of the requests.
    * @example

@@ -16,12 +16,13 @@ export type {
   Uses,
 } from "./hook.ts";
 export type { ImageResult, Llm, LlmOptions, LlmRequest, LlmResult } from "./llm.ts";
-export type { Mcp, McpCall, McpRequest, McpResult, McpTool } from "./mcp.ts";
-export type { Memory, MemoryNamespace, Space } from "./memory.ts";
+export type { Mcp, McpCall, McpClient, McpRequest, McpResult, McpTool } from "./mcp.ts";
+export type { Memory, MemoryNamespace, Space, TimeToLive } from "./memory.ts";
 export type {
   Chunk,
   Completion,
   ContentPart,
+  Conversation,
   Message,
   OnChunk,
   OnChunkOf,

@@ -13,7 +13,7 @@ export interface ExecResult {
 export interface Computer {
   readonly id: string;
   /**
-   * Runs a command in the workspace and waits for its end. A list is taken as it is; text is split at spaces.
+   * Runs a command in the workspace and waits for its end. A list is taken as it is; text is split at spaces outside of quotes.
    * @example
    * const { stdout, exit_code } = ctx.computer!.Exec(["git", "status", "--short"]);
    */
@@ -146,11 +146,11 @@ export interface Sandbox {
    * @example
    * const files = ctx.sandbox!.ListDir("src");
    */
-  ListDir(path: string): FileInfo[];
+  ListDir(path?: string): FileInfo[];
   /**
    * Runs a command and gives what it printed; throws when it fails.
    * @example
    * const log = ctx.sandbox!.Exec(["npm", "test"]);
    */
-  Exec(command: string[]): string;
+  Exec(command: string | string[]): string;
 }

@@ -6,6 +6,7 @@ import type { Llm } from "./llm.ts";
 import type { Mcp } from "./mcp.ts";
 import type { Memory, Space } from "./memory.ts";
 import type { OutputMessage } from "./message.ts";
+import { outside } from "./outside.ts";
 import type { Search } from "./search.ts";
 import type { Trace } from "./trace.ts";
 import type { Value, Values } from "./value.ts";
@@ -143,3 +144,21 @@ export interface Context {
    */
   Release(): void;
 }
+
+/** See {@link Context}. */
+export interface ContextConstructor {
+  new (options?: Values): Context;
+}
+
+/**
+ * Another view of the running request, for functions that have no `ctx`: with `memory.context` of its own, until it is released.
+ *
+ * @example
+ * const own = new Context({ locale: "de-de" });
+ * try {
+ *   own.Send("Guten Tag");
+ * } finally {
+ *   own.Release();
+ * }
+ */
+export const Context: ContextConstructor = outside("Context");

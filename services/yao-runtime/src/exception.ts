@@ -1,16 +1,19 @@
-/** `Exception`: an error with a number. */
+/** `Exception`: an error with a code. */
 
 import { outside } from "./outside.ts";
+import type { Value } from "./value.ts";
 
-/** An error with a number, as HTTP has them. */
+/** An error with a code. */
 export interface Exception extends Error {
-  readonly code: number;
+  /** The number given, as HTTP has them; of an error of the system its word, such as `not_found`. */
+  readonly code: number | string;
+  readonly data?: Value;
 }
 
 /** See {@link Exception}. */
 export interface ExceptionConstructor {
-  new (message: string, code?: number): Exception;
-  (message: string, code?: number): Exception;
+  new (message: string, code?: number | string, data?: Value): Exception;
+  (message: string, code?: number | string, data?: Value): Exception;
 }
 
 /**

@@ -5,17 +5,65 @@ import { outside } from "./outside.ts";
 /** Files under one root. No path leads out of it. Everything here throws when it fails. */
 export interface FS {
   /**
+   * Whether there is such a file or folder.
+   * @example
+   * if (!new FS("data").Exists("/notes")) new FS("data").MkdirAll("/notes");
+   */
+  Exists(path: string): boolean;
+  /** Whether it is a folder. */
+  IsDir(path: string): boolean;
+  /** Whether it is a file. */
+  IsFile(path: string): boolean;
+  /**
    * Text of a file.
    * @example
    * const text = new FS("data").ReadFile("/notes/today.md");
    */
   ReadFile(path: string): string;
+  /** Bytes of a file, as base64. */
+  ReadFileBase64(path: string): string;
   /**
    * Writes a file and gives the number of bytes.
    * @example
    * new FS("data").WriteFile("/notes/today.md", "# Today");
    */
   WriteFile(path: string, content: string): number;
+  /** Writes bytes given as base64 and gives their number. */
+  WriteFileBase64(path: string, base64: string): number;
+  /** Adds to the end of a file and gives the number of bytes. */
+  AppendFile(path: string, content: string): number;
+  /**
+   * Paths in a folder, or in all folders below it as well.
+   * @example
+   * const notes = new FS("data").ReadDir("/notes", true);
+   */
+  ReadDir(path: string, recursive?: boolean): string[];
+  /** Makes a folder. */
+  Mkdir(path: string): void;
+  /** Makes a folder, and those above it. */
+  MkdirAll(path: string): void;
+  /** Removes a file or an empty folder. */
+  Remove(path: string): void;
+  /** Removes a folder and all in it. */
+  RemoveAll(path: string): void;
+  /** Moves. */
+  Rename(from: string, to: string): void;
+  /** Moves, also between folders on different disks. */
+  Move(from: string, to: string): void;
+  /** Copies a file or a folder. */
+  Copy(from: string, to: string): void;
+  /** Bytes of a file. */
+  Size(path: string): number;
+  /** Seconds since 1970 of its last change. */
+  ModTime(path: string): number;
+  /** The last part of a path. */
+  BaseName(path: string): string;
+  /** All but the last part of a path. */
+  DirName(path: string): string;
+  /** The ending of a path, without the dot. */
+  ExtName(path: string): string;
+  /** The kind of content, by ending. */
+  MimeType(path: string): string;
 }
 
 /** See {@link FS}. */

@@ -5,15 +5,18 @@
  */
 
 import type * as agentTypes from "./agent.ts";
+import type { ContextConstructor } from "./context.ts";
 import type { ExceptionConstructor } from "./exception.ts";
 import type { FSConstructor } from "./fs.ts";
 import type { Http } from "./http.ts";
 import type { TranslateFunction } from "./locale.ts";
 import type { Log, Time } from "./log.ts";
+import type { McpConstructor } from "./mcp.ts";
 import type { ProcessesFunction, ProcessFunction } from "./process.ts";
 import type { QueryConstructor } from "./query.ts";
 import type { StoreConstructor } from "./store.ts";
 import type * as testingTypes from "./testing.ts";
+import type { TraceConstructor } from "./trace.ts";
 import type { Value } from "./value.ts";
 
 declare global {
@@ -29,6 +32,9 @@ declare global {
   const log: Log;
   const time: Time;
   const $L: TranslateFunction;
+  const Context: ContextConstructor;
+  const MCP: McpConstructor;
+  const Trace: TraceConstructor;
 
   /**
    * Who is asking; the same as `ctx.authorized`.
@@ -70,6 +76,7 @@ declare global {
     type Completion = agentTypes.Completion;
     type Computer = agentTypes.Computer;
     type ContentPart = agentTypes.ContentPart;
+    type Conversation = agentTypes.Conversation;
     type Context = agentTypes.Context;
     type Create = agentTypes.Create;
     type CreateResponse = agentTypes.CreateResponse;
@@ -85,6 +92,7 @@ declare global {
     type LlmResult = agentTypes.LlmResult;
     type Mcp = agentTypes.Mcp;
     type McpCall = agentTypes.McpCall;
+    type McpClient = agentTypes.McpClient;
     type McpRequest = agentTypes.McpRequest;
     type McpResult = agentTypes.McpResult;
     type McpServer = agentTypes.McpServer;
@@ -107,6 +115,7 @@ declare global {
     type SearchResult = agentTypes.SearchResult;
     type SkipOptions = agentTypes.SkipOptions;
     type Space = agentTypes.Space;
+    type TimeToLive = agentTypes.TimeToLive;
     type ToolCall = agentTypes.ToolCall;
     type ToolCallResponse = agentTypes.ToolCallResponse;
     type Trace = agentTypes.Trace;

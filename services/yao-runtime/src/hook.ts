@@ -26,7 +26,8 @@ export interface Uses {
   fetch?: string;
   web?: string;
   keyword?: string;
-  [ability: string]: string | undefined;
+  querydsl?: string;
+  rerank?: string;
 }
 
 /**

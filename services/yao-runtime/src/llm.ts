@@ -1,6 +1,6 @@
 /** `ctx.llm`: models without an assistant around them. */
 
-import type { Completion, Message, OnChunk, OnChunkOf } from "./message.ts";
+import type { Completion, Conversation, Message, OnChunk, OnChunkOf } from "./message.ts";
 import type { Values } from "./value.ts";
 
 /** How a model is asked. */
@@ -56,13 +56,13 @@ export interface Llm {
    * @example
    * const { content } = ctx.llm.Call("gpt-4o-mini", [{ role: "user", content: "One word for joy?" }], { max_tokens: 5 });
    */
-  Call(connector: string, messages: Message[], options?: LlmOptions & { onChunk?: OnChunk }): LlmResult;
+  Call(connector: string, messages: Conversation, options?: LlmOptions & { onChunk?: OnChunk }): LlmResult;
   /**
    * Asks a model; the answer is shown to the person as it is written.
    * @example
    * const { content } = ctx.llm.Stream("gpt-4o", messages, { temperature: 0.7 });
    */
-  Stream(connector: string, messages: Message[], options?: LlmOptions & { onChunk?: OnChunk }): LlmResult;
+  Stream(connector: string, messages: Conversation, options?: LlmOptions & { onChunk?: OnChunk }): LlmResult;
   /**
    * Asks several and waits for all; results come in the order of the requests.
    * @example

@@ -1,5 +1,6 @@
 /** `ctx.mcp`: tools, resources and prompts of MCP servers. A server of your own assistant goes by its short name. */
 
+import { outside } from "./outside.ts";
 import type { Value, Values } from "./value.ts";
 
 /** A tool as its server describes it. */
@@ -102,7 +103,7 @@ export interface Mcp {
   /**
    * A prompt, filled in.
    * @example
-   * const { messages } = ctx.mcp.GetPrompt("files", "summary", { style: "short" });
+   * const prompt = ctx.mcp.GetPrompt("files", "summary", { style: "short" });
    */
   GetPrompt(server: string, name: string, args?: Values): { description?: string; messages: Value[] };
   /**
@@ -118,3 +119,28 @@ export interface Mcp {
    */
   GetSample(server: string, type: "tool" | "resource", name: string, index: number): Values;
 }
+
+/** {@link Mcp} for one server: the same methods without their first argument. */
+export type McpClient = {
+  readonly [Method in Exclude<keyof Mcp, "All" | "Any" | "Race">]: Mcp[Method] extends (
+    server: string,
+    ...rest: infer Rest
+  ) => infer Answer
+    ? (...rest: Rest) => Answer
+    : never;
+} & { readonly id: string; Release(): void };
+
+/** See {@link MCP}. */
+export interface McpConstructor {
+  new (server: string): McpClient;
+  (server: string): McpClient;
+}
+
+/**
+ * One MCP server.
+ *
+ * @example
+ * const shop = new MCP("shop");
+ * const order = shop.CallTool("get_order", { id: 7 });
+ */
+export const MCP: McpConstructor = outside("MCP");

@@ -19,6 +19,9 @@ export interface Memory {
   readonly context: MemoryNamespace;
 }
 
+/** How long something is kept: seconds, or with the unit said outright. */
+export type TimeToLive = number | { seconds: number } | { ms: number };
+
 /** One distance of {@link Memory}. Every method is atomic, also between devices. */
 export interface MemoryNamespace {
   /** Whose memory this is. */
@@ -37,7 +40,7 @@ export interface MemoryNamespace {
    * @example
    * ctx.memory.chat.Set("draft", { title: "Plan" }, 3600);
    */
-  Set(key: string, value: Value, ttl?: number): void;
+  Set(key: string, value: Value, ttl?: TimeToLive): void;
   /**
    * Forgets a key; `*` stands for anything.
    * @example
@@ -95,6 +98,7 @@ export interface MemoryNamespace {
    * ctx.memory.chat.Push("topics", ["prices", "dates"]);
    */
   Push(key: string, values: Value[]): number;
+  Push(key: string, ...values: Value[]): number;
   /**
    * Takes the last element; null when there is none.
    * @example
@@ -119,6 +123,7 @@ export interface MemoryNamespace {
    * ctx.memory.user.AddToSet("visited", ["/home", "/about"]);
    */
   AddToSet(key: string, values: Value[]): number;
+  AddToSet(key: string, ...values: Value[]): number;
 
   /**
    * Length of a list.
@@ -143,7 +148,7 @@ export interface MemoryNamespace {
    * @example
    * const recent = ctx.memory.chat.ArraySlice("notes", -10, -1);
    */
-  ArraySlice(key: string, start: number, end: number): Value[];
+  ArraySlice(key: string, start: number, end?: number): Value[];
   /**
    * One page of a list; the first page is 1.
    * @example

@@ -26,6 +26,9 @@ export interface Message {
   metadata?: Values;
 }
 
+/** Messages to ask with; text and a single message stand for a conversation of it. */
+export type Conversation = string | Message | Message[];
+
 /**
  * A part of a message that is more than text.
  *

@@ -11,6 +11,7 @@ export function outside(name: string): Value {
   };
   // Symbols are asked for by whatever prints or inspects a value; that is no use of it.
   const get = (_target: object, key: string | symbol): unknown => (typeof key === "symbol" ? undefined : fail());
-  // A function, since only functions can be called and constructed.
-  return new Proxy(fail, { apply: fail, construct: fail, get });
+  // Only a `function` can be both called and constructed.
+  const target = function outsideOfRun(): void {};
+  return new Proxy(target, { apply: fail, construct: fail, get });
 }

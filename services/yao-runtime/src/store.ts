@@ -1,5 +1,6 @@
 /** `Store`: values of a workspace that outlive its runs, in stores with names of your choice. */
 
+import type { TimeToLive } from "./memory.ts";
 import { outside } from "./outside.ts";
 import type { Value, Values } from "./value.ts";
 
@@ -16,13 +17,13 @@ export interface Store {
    * @example
    * new Store("cache").Set("rate", 1.08, 600);
    */
-  Set(key: string, value: Value, ttl?: number): void;
+  Set(key: string, value: Value, ttl?: TimeToLive): void;
   /**
    * The value; when there is none, what the function makes, which is then kept.
    * @example
    * const rate = new Store("cache").GetSet("rate", () => http.Get("https://api.example.com/rate").data, 600);
    */
-  GetSet<T = Value>(key: string, make: (key: string) => T, ttl?: number): T;
+  GetSet<T = Value>(key: string, make: (key: string) => T, ttl?: TimeToLive): T;
   /** Whether there is such a key. */
   Has(key: string): boolean;
   /** Removes a key; `*` stands for anything. */
@@ -42,11 +43,11 @@ export interface Store {
    */
   GetMulti(keys: string[]): Values;
   /** Sets several at once. */
-  SetMulti(values: Values, ttl?: number): void;
+  SetMulti(values: Values, ttl?: TimeToLive): void;
   /** Removes several at once. */
   DelMulti(keys: string[]): void;
   /** Several values; what is missing is made by the function and kept. */
-  GetSetMulti(keys: string[], make: (key: string) => Value, ttl?: number): Values;
+  GetSetMulti(keys: string[], make: (key: string) => Value, ttl?: TimeToLive): Values;
   /** Counts up and gives the new number. */
   Incr(key: string, delta?: number): number;
   /** Counts down and gives the new number. */

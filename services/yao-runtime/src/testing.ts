@@ -104,7 +104,8 @@ export interface TestResult {
   id: string;
   status: "passed" | "failed" | "error" | "skipped" | "timeout";
   input: Value;
-  output?: Value;
+  /** Undefined when the case did not get that far. */
+  output: Value;
   expected?: Value;
   error?: string;
   duration_ms: number;

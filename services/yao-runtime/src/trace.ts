@@ -1,5 +1,6 @@
 /** `ctx.trace`: lets people see what an assistant is doing, step by step. */
 
+import { outside } from "./outside.ts";
 import type { Value, Values } from "./value.ts";
 
 /** How a step is shown. */
@@ -150,3 +151,16 @@ export interface TraceSpace {
   Clear(): this;
   Keys(): string[];
 }
+
+/** See {@link Trace}. */
+export interface TraceConstructor {
+  new (): Trace;
+}
+
+/**
+ * The trace of the run, for functions that have no `ctx`.
+ *
+ * @example
+ * new Trace().Info("half done");
+ */
+export const Trace: TraceConstructor = outside("Trace");

@@ -126,13 +126,19 @@ export async function startModelServer(): Promise<ModelServer> {
   };
 }
 
-/** What importing a contender takes in a fresh process. */
-export async function importTime(name: string): Promise<{ readonly wallMs: number; readonly cpuMs: number }> {
-  const child = spawn(process.execPath, [join(LOOP_DIR, "import-time.mjs"), name], {
+/** The file of a contender. */
+export function fileOf(name: string): string {
+  return join(LOOP_DIR, "contender", `${name}.mjs`);
+}
+
+/** What importing a contender's file takes in a fresh process. */
+export async function importTime(file: string): Promise<{ readonly wallMs: number; readonly cpuMs: number }> {
+  const child = spawn(process.execPath, [join(LOOP_DIR, "import-time.mjs"), file], {
     env,
     stdio: ["ignore", "pipe", "inherit"],
   });
-  const lines = createInterface({ input: child.stdout });
-  const [line] = (await once(lines, "line")) as [string];
-  return JSON.parse(line) as { wallMs: number; cpuMs: number };
+  for await (const line of createInterface({ input: child.stdout })) {
+    return JSON.parse(line) as { wallMs: number; cpuMs: number };
+  }
+  throw new Error(`${file} could not be imported`);
 }

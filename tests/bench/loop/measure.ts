@@ -1,7 +1,8 @@
 /** The measurements: every number of every contender taken in alternating rounds, so that a busy minute hits all of them. */
 
 import { median, quantile } from "../sample.ts";
-import { type Contender, importTime, type Job } from "./contender.ts";
+import { Bundles } from "./bundle.ts";
+import { type Contender, fileOf, importTime, type Job } from "./contender.ts";
 import { type Scenario, SHORT_RUN, TIMED } from "./scenario.mjs";
 
 /** How thoroughly to measure. */
@@ -85,21 +86,31 @@ export async function measureAll(contenders: readonly Contender[], effort: Effor
   return found;
 }
 
-/** What importing takes, in fresh processes. */
+/** What importing takes, in fresh processes: as installed, and bundled into one file. */
 export async function measureImport(names: readonly string[], effort: Effort): Promise<readonly Measured[]> {
   effort.progress("import");
   const rounds = Math.max(effort.rounds, IMPORT_ROUNDS);
   const cpuMs = new Map<string, number[]>(names.map((name) => [name, []]));
-  const wall = async (name: string): Promise<number> => {
-    const took = await importTime(name);
+  const installed: Take = async (name) => {
+    const took = await importTime(fileOf(name));
     cpuMs.get(name)?.push(took.cpuMs);
     return took.wallMs;
   };
-  const values = await alternate(names, wall, { warmUps: 1, rounds });
+  const values = await alternate(names, installed, { warmUps: 1, rounds });
   const cpuValues = new Map(names.map((name) => [name, summary(cpuMs.get(name) ?? [], cpuMs.get("raw") ?? [])]));
+  await using bundles = await Bundles.create();
+  const files = new Map<string, string>();
+  const bundled: Take = async (name) => {
+    const file = files.get(name) ?? (await bundles.add(name));
+    files.set(name, file);
+    return (await importTime(file)).wallMs;
+  };
+  const bundledValues = await alternate(names, bundled, { warmUps: 1, rounds });
+  const aim = { atMost: 40 };
   return [
-    { title: "import, wall time", unit: "ms", aim: { atMost: 40 }, values },
-    { title: "import, processor time", unit: "ms", values: cpuValues },
+    { title: "import as installed, wall time", unit: "ms", aim, values },
+    { title: "import as installed, processor time", unit: "ms", values: cpuValues },
+    { title: "import bundled into one file, wall time", unit: "ms", aim, values: bundledValues },
   ];
 }
 

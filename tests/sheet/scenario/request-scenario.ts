@@ -78,6 +78,7 @@ export const REQUEST_SCENARIOS: readonly Scenario[] = [
         "no stateful id is sent beside the history": requests.every(
           (body) => body["previous_response_id"] === undefined,
         ),
+        "the reasoning goes back": requests.slice(1).every((body) => itemIds(body).includes("rs_1")),
         "reasoning stands before its call": requests.every((body) => keepsReasoning(body)),
       }),
   },

@@ -2,6 +2,7 @@
 
 import { type Ids, MeshError, systemClock, systemIds } from "@mesh/kernel";
 import { createProviders } from "@mesh/llm";
+import { modelDb } from "@mesh/models";
 import { openStore, type Store } from "@mesh/store";
 import { testDatabase } from "@mesh/store/testing";
 
@@ -67,7 +68,7 @@ export async function startTenant(): Promise<Tenant> {
     admin,
     tokens,
     workspaces,
-    apps: createAppApi(deps),
+    apps: createAppApi({ ...deps, models: modelDb(store) }),
     connectors: createConnectorApi({
       ...deps,
       secretBox,

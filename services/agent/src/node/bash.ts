@@ -6,17 +6,8 @@
 
 import type { Clock, JsonObject } from "@mesh/kernel";
 
-import {
-  type AgentTool,
-  invalidArguments,
-  textArgument,
-  textOutput,
-  toolCancelled,
-  toolFailed,
-  type ToolOutput,
-} from "../tool.ts";
-import { Capture } from "./capture.ts";
-import { type GroupExit, ProcessGroup } from "./process-group.ts";
+import { type AgentTool, invalidArguments, textArgument, textOutput, toolFailed, type ToolOutput } from "../tool.ts";
+import { type CommandEnd, runCommand } from "./command.ts";
 
 /** What the tool may do. */
 export interface BashOptions {
@@ -38,8 +29,6 @@ export interface BashOptions {
 const DEFAULT_TIMEOUT_MS = 120_000;
 const DEFAULT_OUTPUT_BYTES = 256 * 1024;
 const MAX_COMMAND_CHARS = 100_000;
-/** How long output may follow the end of the command itself; only its children can still write then. */
-const TRAILING_MS = 100;
 const DENIED = ["rm -rf /", "rm -fr /", "mkfs", "dd if=", ":(){ :|:& };:", ":(){:|:&};:"];
 
 const PARAMETERS: JsonObject = {
@@ -66,46 +55,14 @@ export function bashTool(options: BashOptions): AgentTool {
 async function run(options: BashOptions, args: JsonObject, signal: AbortSignal): Promise<ToolOutput> {
   const command = textArgument(args, "command");
   await assertAllowed(options, command);
-  if (signal.aborted) throw toolCancelled();
   const { clock, timeoutMs = DEFAULT_TIMEOUT_MS, maxOutputBytes = DEFAULT_OUTPUT_BYTES } = options;
   const wanted = typeof args["timeout_ms"] === "number" ? args["timeout_ms"] : timeoutMs;
   const limitMs = Math.min(wanted, timeoutMs);
-  const group = new ProcessGroup({
-    file: "bash",
-    args: ["-c", command],
-    cwd: options.cwd,
-    env: environment(options),
-  });
-  const stdout = new Capture(maxOutputBytes);
-  const stderr = new Capture(maxOutputBytes);
-  group.stdout.on("data", (chunk: Buffer) => stdout.push(chunk));
-  group.stderr.on("data", (chunk: Buffer) => stderr.push(chunk));
-  const stop = new AbortController();
-  const end = await Promise.race([
-    group.exited.then((exit) => ({ kind: "exited", exit }) as const),
-    clock.sleep(limitMs, stop.signal).then(() => ({ kind: "timeout" }) as const),
-    aborted(signal, stop.signal).then(() => ({ kind: "cancelled" }) as const),
-  ]).finally(() => stop.abort());
-  if (end.kind === "exited") await settle(clock, group);
-  await group.kill();
-  group.stdout.destroy();
-  group.stderr.destroy();
-  if (end.kind === "cancelled") throw toolCancelled();
-  return report({ exit: end.kind === "exited" ? end.exit : undefined, stdout, stderr, limitMs });
-}
-
-/** Waits for output that is still in the pipes, but not for children that keep them open. */
-async function settle(clock: Clock, group: ProcessGroup): Promise<void> {
-  const stop = new AbortController();
-  await Promise.race([group.closed, clock.sleep(TRAILING_MS, stop.signal)]);
-  stop.abort();
-}
-
-function aborted(signal: AbortSignal, done: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener("abort", () => resolve(), { once: true, signal: done });
-  });
+  const end = await runCommand(
+    { file: "bash", args: ["-c", command], cwd: options.cwd, env: environment(options) },
+    { clock, limitMs, maxOutputBytes, signal },
+  );
+  return report(end, limitMs);
 }
 
 async function assertAllowed(options: BashOptions, command: string): Promise<void> {
@@ -135,25 +92,18 @@ function environment(options: BashOptions): Record<string, string | undefined> {
   return Object.fromEntries(names.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])));
 }
 
-function report(run: {
-  readonly exit: GroupExit | undefined;
-  readonly stdout: Capture;
-  readonly stderr: Capture;
-  readonly limitMs: number;
-}): ToolOutput {
-  const { exit, stdout, stderr, limitMs } = run;
+function report({ exit, stdout, stderr, isCut }: CommandEnd, limitMs: number): ToolOutput {
   const how =
     exit === undefined
       ? `timed out after ${limitMs} ms; everything it started was ended. Output so far:`
       : `exit code: ${exit.code ?? `none, ended by ${exit.signal ?? "a signal"}`}`;
-  const parts = [how, stdout.text()];
-  const errors = stderr.text();
-  if (errors !== "") parts.push(`[stderr]\n${errors}`);
+  const parts = [how, stdout];
+  if (stderr !== "") parts.push(`[stderr]\n${stderr}`);
   const details = {
     exit_code: exit?.code ?? null,
     success: exit?.code === 0,
     timed_out: exit === undefined,
-    cut: stdout.isCut || stderr.isCut,
+    cut: isCut,
   };
   return textOutput(parts.filter((part) => part !== "").join("\n"), details);
 }

@@ -1,19 +1,7 @@
 /** Paths that change while a tool works on them, and commands that hide behind harmless ones. */
 
 import { existsSync } from "node:fs";
-import {
-  lstat,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  realpath,
-  rename,
-  rm,
-  symlink,
-  unlink,
-  writeFile,
-} from "node:fs/promises";
+import { lstat, mkdir, mkdtemp, readdir, readFile, realpath, rename, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -48,8 +36,8 @@ const context = { signal: new AbortController().signal, delegation: ROOT_ANCESTR
 /** Puts a link to the outside in the place of a folder, or the folder back. */
 async function swap(): Promise<void> {
   const [dir, kept] = [join(top, "root", "dir"), join(top, "root", "kept")];
-  if ((await lstat(dir)).isSymbolicLink()) {
-    await unlink(dir);
+  if (existsSync(kept)) {
+    await rm(dir, { recursive: true, force: true });
     await rename(kept, dir);
   } else {
     await rename(dir, kept);
@@ -149,7 +137,8 @@ linux("whatever swaps folders and links meanwhile, no tool shows or leaves anyth
   ];
   const stop = { isOver: false };
   const swapping = (async () => {
-    while (!stop.isOver) await swap();
+    // A tool may make the folder anew in the moment in which there is none; the next swap puts that right.
+    while (!stop.isOver) await swap().catch(() => undefined);
   })();
   const said: string[] = [];
   for (let round = 0; round < 40; round += 1) {

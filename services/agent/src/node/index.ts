@@ -1,7 +1,9 @@
 /** Tools and stores of the agent loop that need Node: commands, files, search, folders. */
 
+export { writeAtomically } from "./atomic-write.ts";
 export { type BashOptions, bashTool } from "./bash.ts";
 export { codingTools, type CodingToolOptions } from "./coding-tool.ts";
+export { type CommandBounds, type CommandEnd, runCommand } from "./command.ts";
 export { editFileTool } from "./edit-file.ts";
 export { FileBackend, type FileBackendOptions } from "./file-backend.ts";
 export { FileLedger } from "./file-ledger.ts";

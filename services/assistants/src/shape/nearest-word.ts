@@ -1,6 +1,6 @@
 /** Guesses what somebody meant to write. */
 
-const MAX_WORD = 64;
+const MAX_WORD = 48;
 
 /** The known word closest to `word`, when close enough to be a slip of the hand. */
 export function nearestWord(word: string, known: Iterable<string>): string | undefined {

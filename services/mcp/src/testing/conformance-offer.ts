@@ -24,6 +24,10 @@ function text(value: string): McpContent {
   return { type: "text", text: value };
 }
 
+function textOf(value: Json): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
 function textInput(name: string): JsonObject {
   return { type: "object", properties: { [name]: { type: "string" } }, required: [name] };
 }
@@ -35,7 +39,7 @@ function choices(...pairs: readonly (readonly [string, string])[]): Json {
 async function elicit(served: Served, message: string, properties: JsonObject): Promise<McpToolResult> {
   const answer = await served.ask("elicitation/create", { message, requestedSchema: { type: "object", properties } });
   const content = JSON.stringify(answer["content"] ?? {});
-  return { content: [text(`Elicitation completed: action=${String(answer["action"])}, content=${content}`)] };
+  return { content: [text(`Elicitation completed: action=${JSON.stringify(answer["action"])}, content=${content}`)] };
 }
 
 const THREE = ["option1", "option2", "option3"];
@@ -119,7 +123,7 @@ const OFFERS: Readonly<Record<string, Offer>> = {
     about: "Asks the client's user",
     input: textInput("message"),
     call: ({ message = "" }, served) =>
-      elicit(served, String(message), { username: { type: "string" }, email: { type: "string" } }),
+      elicit(served, textOf(message), { username: { type: "string" }, email: { type: "string" } }),
   },
   test_elicitation_sep1034_defaults: {
     about: "Asks with defaults",
@@ -164,13 +168,13 @@ const OFFERS: Readonly<Record<string, Offer>> = {
 const PROMPTS: Readonly<Record<string, (args: JsonObject) => McpPromptResult>> = {
   test_simple_prompt: () => asked(text("This is a simple prompt for testing.")),
   test_prompt_with_arguments: ({ arg1 = "", arg2 = "" }) =>
-    asked(text(`Prompt with arguments: arg1='${String(arg1)}', arg2='${String(arg2)}'`)),
+    asked(text(`Prompt with arguments: arg1='${textOf(arg1)}', arg2='${textOf(arg2)}'`)),
   test_prompt_with_embedded_resource: ({ resourceUri = "" }) =>
     asked(
       {
         type: "resource",
         resource: {
-          uri: String(resourceUri),
+          uri: textOf(resourceUri),
           mimeType: "text/plain",
           text: "Embedded resource content for testing.",
         },
@@ -227,6 +231,7 @@ export const conformanceOffer: McpServerDefinition<string> = {
     Promise.resolve(
       Object.keys(PROMPTS).map((name) => ({
         name,
+        description: `The suite's ${name}`,
         arguments: ARGUMENTS[name]?.map((argument) => ({ name: argument, required: true })),
       })),
     ),

@@ -56,7 +56,11 @@ export class ModelFixture implements AsyncDisposable {
   /** Migrates the files into a workspace and gives a caller of their methods. */
   async app(files: ModelFiles, scope: Scope = newScope(), options: ModelServiceOptions = {}): Promise<Caller> {
     const catalog = catalogOf(files);
-    await this.migrate(catalog, scope, options.columnSecret === undefined ? {} : { columnSecret: options.columnSecret });
+    await this.migrate(
+      catalog,
+      scope,
+      options.columnSecret === undefined ? {} : { columnSecret: options.columnSecret },
+    );
     return new Caller(new ModelService({ db: this.db }, options), catalog, scope);
   }
 

@@ -3,8 +3,8 @@
 import { isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
 import type { AgentOutcome, OpIo } from "@mesh/scripts";
 
-import { type AgentResponse, callAgent } from "../agent-call.ts";
 import type { AgentContext } from "../agent-context.ts";
+import type { AgentResponse } from "../agent-request.ts";
 import { readChatMessages } from "../chat-message.ts";
 import { skips } from "../skip.ts";
 import { ChunkTap } from "./chunk-tap.ts";
@@ -52,9 +52,9 @@ function several(
 
 function readRequest(request: Json): Asked | undefined {
   if (!isObject(request)) return undefined;
-  const { agent, messages = [], options } = request as JsonObject;
+  const { agent, messages = [], options } = request;
   if (typeof agent !== "string" || agent === "") return undefined;
-  return { agent, messages, options: isObject(options) ? (options as JsonObject) : {} };
+  return { agent, messages, options: isObject(options) ? options : {} };
 }
 
 /** Calls one agent; its failure is its outcome. */
@@ -63,20 +63,16 @@ async function outcomeOf(
   context: AgentContext,
   { tap, isSilent, signal }: { readonly tap: ChunkTap; readonly isSilent: boolean; readonly signal: AbortSignal },
 ): Promise<AgentOutcome> {
-  let said = "";
   try {
     const { metadata } = options;
     const fork = context.fork({
       isSilent,
       skipTrace: skips(options, "trace"),
-      metadata: isObject(metadata) ? (metadata as JsonObject) : {},
-      tap: (message) => {
-        if (message.type === "text" && message.delta === true) said += String(message.props["content"] ?? "");
-        tap.take(message);
-      },
+      metadata: isObject(metadata) ? metadata : {},
+      tap: tap.take,
       signal: AbortSignal.any([context.signal, signal, tap.stopped]),
     });
-    const response = await callAgent(
+    const response = await context.shared.callAgent(
       { assistantId: agent, messages: readChatMessages(messages, "messages"), options },
       fork,
     );
@@ -84,7 +80,7 @@ async function outcomeOf(
     return { agent_id: agent, response: response as unknown as Json, ...contentOf(response) };
   } catch (error) {
     await tap.seen();
-    if (tap.stopped.aborted) return { agent_id: agent, content: said };
+    if (tap.stopped.aborted) return { agent_id: agent, content: tap.said };
     return { agent_id: agent, error: MeshError.from(error).message };
   }
 }

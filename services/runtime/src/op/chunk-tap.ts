@@ -16,6 +16,7 @@ export class ChunkTap {
   readonly #head: readonly Json[];
   readonly #stop = new AbortController();
   #last: Promise<void> = Promise.resolve();
+  #said = "";
 
   /** `head` comes before the message: agent id and index where several are watched. */
   constructor(callback: number | null, io: OpIo, head: readonly Json[] = []) {
@@ -28,8 +29,15 @@ export class ChunkTap {
     return this.#stop.signal;
   }
 
+  /** The text until now. */
+  get said(): string {
+    return this.#said;
+  }
+
   /** Takes the next message; lifecycle events are not shown. */
   readonly take = (message: OutputMessage): void => {
+    const { content } = message.props;
+    if (message.type === "text" && message.delta === true && typeof content === "string") this.#said += content;
     const call = this.#call;
     if (call === undefined || message.type === "event" || message.type === "trace" || this.#stop.signal.aborted) return;
     this.#last = this.#last.then(async () => {

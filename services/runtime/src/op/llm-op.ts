@@ -4,7 +4,7 @@ import type { AgentTool } from "@mesh/agent";
 import { isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
 import type { LlmOutcome, OpIo } from "@mesh/scripts";
 
-import { assistantOf } from "../agent-call.ts";
+import { assistantOf } from "../agent-request.ts";
 import { readChatMessages, toLoop } from "../chat-message.ts";
 import { targetOf } from "../model-call.ts";
 import { askModel, CALLER, type SourcedTool } from "../model-run.ts";
@@ -76,22 +76,20 @@ function several(
 
 function readRequest(request: Json): Asked | undefined {
   if (!isObject(request)) return undefined;
-  const { connector, messages = [], options } = request as JsonObject;
+  const { connector, messages = [], options } = request;
   if (typeof connector !== "string" || connector === "") return undefined;
-  return { connector, messages, options: isObject(options) ? (options as JsonObject) : {} };
+  return { connector, messages, options: isObject(options) ? options : {} };
 }
 
 /** Asks one model; its failure is its outcome. */
 export async function outcomeOf(asked: Asked, caller: OpCaller, how: How): Promise<LlmOutcome> {
   const { connector } = asked;
-  let said = "";
   try {
     const { context, assistantId } = caller;
     const { shared } = context;
     const out = new OutputStream(
       shared.ports.clock,
       (message) => {
-        if (message.type === "text" && message.delta === true) said += String(message.props["content"] ?? "");
         how.tap.take(message);
         if (how.isShown) context.out.write(message);
       },
@@ -115,7 +113,7 @@ export async function outcomeOf(asked: Asked, caller: OpCaller, how: How): Promi
     );
     out.endAll("partial");
     await how.tap.seen();
-    if (how.tap.stopped.aborted) return { connector, content: said };
+    if (how.tap.stopped.aborted) return { connector, content: how.tap.said };
     if (answer.error !== undefined) throw answer.error;
     const { completion } = answer;
     return {
@@ -124,7 +122,7 @@ export async function outcomeOf(asked: Asked, caller: OpCaller, how: How): Promi
     };
   } catch (error) {
     await how.tap.seen();
-    if (how.tap.stopped.aborted) return { connector, content: said };
+    if (how.tap.stopped.aborted) return { connector, content: how.tap.said };
     return { connector, error: MeshError.from(error).message };
   }
 }
@@ -139,7 +137,7 @@ function toolsOf(tools: Json | undefined): readonly SourcedTool[] {
     const tool: AgentTool = {
       name,
       description: typeof description === "string" ? description : "",
-      parameters: isObject(parameters) ? (parameters as JsonObject) : { type: "object" },
+      parameters: isObject(parameters) ? parameters : { type: "object" },
     };
     return [{ server: CALLER, name, tool }];
   });

@@ -1,6 +1,6 @@
 /** `ctx.mcp`: the MCP servers of the app, as scripts use them. */
 
-import { isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
+import { isObject, type Json, MeshError } from "@mesh/kernel";
 import {
   callAll,
   callAny,
@@ -57,13 +57,13 @@ async function batch(
 }
 
 function readCall(call: Json): McpToolCall {
-  const { name, arguments: args } = isObject(call) ? (call as JsonObject) : {};
+  const { name, arguments: args } = isObject(call) ? call : {};
   if (typeof name === "string") return { name, arguments: args ?? {} };
   throw new MeshError("invalid_argument", "a tool call must be {name, arguments}");
 }
 
 function readRequest(request: Json): McpToolRequest {
-  const { mcp, tool, arguments: args } = isObject(request) ? (request as JsonObject) : {};
+  const { mcp, tool, arguments: args } = isObject(request) ? request : {};
   if (typeof mcp === "string" && typeof tool === "string") return { mcp, tool, arguments: args ?? {} };
   throw new MeshError("invalid_argument", "a request must be {mcp, tool, arguments}");
 }

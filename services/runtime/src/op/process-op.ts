@@ -1,7 +1,7 @@
 /** `Process`, `http`, `Store`, `Query` and the rest of the globals that are processes behind another face. */
 
 import { translator } from "@mesh/assistants";
-import { isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
+import { isObject, type Json, MeshError } from "@mesh/kernel";
 import type { ProcessCaller, ProcessOutcome } from "@mesh/scripts";
 
 import type { OpCaller, OpHandlers } from "./op-table.ts";
@@ -81,7 +81,7 @@ function several(
     throw new MeshError("invalid_argument", `${requests.length} processes at once; ${MAX_AT_ONCE} are the most`);
   }
   const jobs = requests.map((request, index) => async (stopped: AbortSignal): Promise<ProcessOutcome> => {
-    const { process, args = [] } = isObject(request) ? (request as JsonObject) : {};
+    const { process, args = [] } = isObject(request) ? request : {};
     if (typeof process !== "string" || !Array.isArray(args)) {
       return { error: `request ${index} must be {process, args}` };
     }

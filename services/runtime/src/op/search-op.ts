@@ -8,7 +8,7 @@
 import { isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
 import type { OpIo } from "@mesh/scripts";
 
-import { assistantOf, callAgent } from "../agent-call.ts";
+import { assistantOf } from "../agent-request.ts";
 import { searchConfigOf, usesOf } from "@mesh/assistants";
 import { mcpClient } from "../mcp-tool.ts";
 import type { OpCaller, OpHandlers } from "./op-table.ts";
@@ -52,7 +52,7 @@ async function several(requests: readonly Json[], until: Until, where: Where): P
     throw new MeshError("invalid_argument", `${requests.length} searches at once; ${MAX_SEARCHES} are the most`);
   }
   const jobs = requests.map((request) => async (signal: AbortSignal): Promise<SearchResult> => {
-    const { type, query, ...options } = isObject(request) ? (request as JsonObject) : {};
+    const { type, query, ...options } = isObject(request) ? request : {};
     const kind = type === "web" || type === "kb" || type === "db" ? type : undefined;
     if (kind === undefined || typeof query !== "string") {
       return failed("web", "", 'a search must be {type: "web" | "kb" | "db", query}');
@@ -151,7 +151,10 @@ async function searchByAgent(
     signal: AbortSignal.any([context.signal, io.signal]),
   });
   const content = JSON.stringify({ query, type: "web", ...options });
-  const response = await callAgent({ assistantId: agent, messages: [{ role: "user", content }], options: {} }, fork);
+  const response = await context.shared.callAgent(
+    { assistantId: agent, messages: [{ role: "user", content }], options: {} },
+    fork,
+  );
   return itemsIn(response.next ?? response.completion?.content ?? null);
 }
 
@@ -160,7 +163,7 @@ function itemsIn(value: Json): readonly JsonObject[] {
   const parsed = typeof value === "string" ? parsedJson(value) : value;
   if (Array.isArray(parsed)) return parsed.filter(isObject) as readonly JsonObject[];
   if (!isObject(parsed)) return [];
-  const { items, results, data } = parsed as JsonObject;
+  const { items, results, data } = parsed;
   const inner = items ?? results ?? data;
   return inner === undefined ? [] : itemsIn(inner);
 }

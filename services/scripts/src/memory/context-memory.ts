@@ -1,1 +1,87 @@
-export class ContextMemory {}
+/**
+ * `ctx.memory.context` and `ctx.space` of one run, as the host keeps them between and across its script calls.
+ *
+ * Scripts work on copies inside their contexts. A copy's changes come here before an operation starts and when the call
+ * ends; a copy is replaced when an operation ends and other calls of the run changed something meanwhile. So nested
+ * calls see what their callers wrote, callers see what nested calls wrote, and counters add up.
+ */
+
+import { isObject, type Json, MeshError } from "@mesh/kernel";
+
+import { type MemoryChanges, type MemoryEntry, MemoryNamespace } from "./memory-namespace.ts";
+
+const MAX_BYTES = 8 * 1024 * 1024;
+
+/** Request-scoped memory of one run; hand the same one to each of its calls, drop it with the run. */
+export class ContextMemory {
+  readonly #namespace: MemoryNamespace;
+  readonly #maxBytes: number;
+  #version = 0;
+  #snapshot: string | undefined;
+
+  constructor(now: () => number, maxBytes: number = MAX_BYTES) {
+    this.#namespace = new MemoryNamespace(now);
+    this.#maxBytes = maxBytes;
+  }
+
+  /** Grows with every change. */
+  get version(): number {
+    return this.#version;
+  }
+
+  /** All entries as JSON text, for a copy. */
+  snapshot(): string {
+    this.#snapshot ??= JSON.stringify(this.#namespace.entries());
+    return this.#snapshot;
+  }
+
+  /** Takes the changes a script's copy reports; refuses what is no change or makes the memory too large. */
+  apply(changesText: string): void {
+    this.#namespace.apply(parseChanges(changesText));
+    this.#namespace.takeChanges();
+    this.#version += 1;
+    this.#snapshot = undefined;
+    // Measuring costs as much as a snapshot; a small change cannot have made a small memory large.
+    this.#unmeasured += changesText.length;
+    if (this.#unmeasured < this.#maxBytes) return;
+    const bytes = this.snapshot().length;
+    if (bytes > this.#maxBytes) {
+      this.#namespace.clear();
+      this.#snapshot = undefined;
+      throw new MeshError(
+        "resource_exhausted",
+        `ctx.memory.context holds ${bytes} bytes; a run may keep ${this.#maxBytes}. Store large data in files or in ctx.memory.chat`,
+      );
+    }
+    this.#unmeasured = bytes;
+  }
+
+  #unmeasured = 0;
+}
+
+function parseChanges(text: string): MemoryChanges {
+  const value: unknown = JSON.parse(text);
+  if (!isObject(value)) throw new MeshError("invalid_argument", "A script reported changes of its memory that cannot be read");
+  const entriesOf = <Item>(field: string, accepts: (item: unknown) => item is Item): readonly Item[] => {
+    const list = value[field];
+    if (Array.isArray(list) && list.every(accepts)) return list;
+    throw new MeshError("invalid_argument", "A script reported changes of its memory that cannot be read");
+  };
+  return {
+    cleared: value["cleared"] === true,
+    set: entriesOf("set", isEntry),
+    deleted: entriesOf("deleted", (item): item is string => typeof item === "string"),
+    added: entriesOf("added", (item): item is [string, number] => isPair(item) && typeof item[1] === "number"),
+    pushed: entriesOf("pushed", (item): item is [string, Json[]] => isPair(item) && Array.isArray(item[1])),
+  };
+}
+
+function isPair(item: unknown): item is [string, unknown] {
+  return Array.isArray(item) && typeof item[0] === "string";
+}
+
+function isEntry(item: unknown): item is MemoryEntry {
+  if (!Array.isArray(item) || item.length !== 3) return false;
+  const [key, , expiresAt]: readonly unknown[] = item;
+  return typeof key === "string" && (expiresAt === null || typeof expiresAt === "number");
+}

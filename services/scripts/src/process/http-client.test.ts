@@ -110,6 +110,8 @@ test.each<[string, string, Buffer, Json]>([
   ["JSON that is none stays text", "application/json", Buffer.from("{oops"), "{oops"],
   ["text stays text", "text/html", Buffer.from("<p>é</p>"), "<p>é</p>"],
   ["XML is text", "application/atom+xml", Buffer.from("<a/>"), "<a/>"],
+  ["problem documents are JSON", "application/problem+json", Buffer.from('{"a":1}'), { a: 1 }],
+  ["lines of JSON are text", "application/x-ndjson", Buffer.from('{"a":1}\n{}'), '{"a":1}\n{}'],
   ["anything else is base64", "image/png", Buffer.from([0, 1, 255]), "AAH/"],
   ["an empty body is null", "application/json", Buffer.alloc(0), null],
 ])("of an answer, %s", async (_title, type, body, data) => {
@@ -136,6 +138,23 @@ test("a server that is not there is an answer with status 0 that says why", asyn
     data: null,
     message: expect.stringContaining("ECONNREFUSED") as string,
   });
+});
+
+test("a server that is at none of its addresses is an answer that says why", async () => {
+  const base = await serverOf(echo);
+  await closing.pop()?.();
+  const port = new URL(base).port;
+  const addresses = ["127.0.0.1", "127.0.0.2"].map((address) => ({ address, family: 4 }));
+  const client = clientOf({}, { lookup: (_name, _options, callback) => callback(null, addresses) });
+  const answer = await client.send({ method: "GET", url: `http://two.test:${port}` }, live());
+  expect(answer).toMatchObject({ status: 0, message: expect.stringContaining("ECONNREFUSED") as string });
+});
+
+test("name and password in an address become a header, and stay out of the address", async () => {
+  const base = new URL(await serverOf(echo));
+  const answer = await clientOf().send({ method: "GET", url: `http://ann:p%40ss@${base.host}/x` }, live());
+  const authorization = `Basic ${Buffer.from("ann:p@ss").toString("base64")}`;
+  expect(answer.data).toMatchObject({ url: "/x", headers: { authorization } });
 });
 
 test.each<[string, Record<string, Json>, RegExp]>([
@@ -372,17 +391,6 @@ describe("streams", () => {
     expect(lines).toEqual(["data: 1", "data: 2", "last"]);
   });
 
-  test("characters and lines that were cut on the wire are put together", async () => {
-    const bytes = Buffer.from("aé\r\nb€c\n\nd");
-    const base = await serverOf((_request, response) => {
-      for (const byte of bytes) response.write(Buffer.from([byte]));
-      response.end();
-    });
-    const lines: string[] = [];
-    await clientOf().stream({ method: "GET", url: base }, (line) => lines.push(line) > 0, live());
-    expect(lines).toEqual(["aé", "b€c", "", "d"]);
-  });
-
   test("returning false ends the stream and closes the connection", async () => {
     let isGone: (() => void) | undefined;
     const gone = new Promise<void>((resolve) => (isGone = resolve));
@@ -408,7 +416,7 @@ describe("streams", () => {
 
   test("a line without an end is refused", async () => {
     const base = await serverOf((_request, response) => void response.write("x".repeat(5000)));
-    const stream = clientOf({ maxLineBytes: 1000 }).stream({ method: "GET", url: base }, () => true, live());
+    const stream = clientOf({ maxLineLength: 1000 }).stream({ method: "GET", url: base }, () => true, live());
     await expect(stream).rejects.toMatchObject({ code: "resource_exhausted" });
   });
 

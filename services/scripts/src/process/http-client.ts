@@ -16,6 +16,7 @@ import { type Clock, errorText, MeshError } from "@mesh/kernel";
 import { Agent, fetch, type Response } from "undici";
 
 import { type AllowUrl, allowUrl } from "./http-address.ts";
+import { linesOf } from "./http-line.ts";
 import {
   type HttpRequest,
   type HttpResponse,
@@ -40,7 +41,7 @@ export interface HttpLimits {
   /** For a stream: longest wait for the next part. */
   readonly streamIdleMs: number;
   readonly maxBytes: number;
-  readonly maxLineBytes: number;
+  readonly maxLineLength: number;
   readonly maxRedirects: number;
 }
 
@@ -48,7 +49,7 @@ const DEFAULT_LIMITS: HttpLimits = {
   timeoutMs: 30_000,
   streamIdleMs: 120_000,
   maxBytes: 8 * 1024 * 1024,
-  maxLineBytes: 1024 * 1024,
+  maxLineLength: 1024 * 1024,
   maxRedirects: 5,
 };
 const CREDENTIALS = ["authorization", "cookie", "proxy-authorization", "x-api-key"];
@@ -92,7 +93,7 @@ export class HttpClient implements AsyncDisposable {
     let failure: { readonly error: unknown } | undefined;
     const answer = await this.#answer(timer, async () => {
       const response = await this.#follow(wire, timer.signal);
-      for await (const line of this.#lines(response, timer)) {
+      for await (const line of linesOf(timer.watching(response.body ?? []), this.#limits.maxLineLength)) {
         timer.pause();
         // What the script's function throws is the script's own error, not a failure of the connection.
         const isWanted = await Promise.resolve(line)
@@ -201,24 +202,6 @@ export class HttpClient implements AsyncDisposable {
     return Buffer.concat(parts);
   }
 
-  async *#lines(response: Response, timer: Timer): AsyncGenerator<string> {
-    const decoder = new TextDecoder();
-    let rest = "";
-    for await (const part of response.body ?? []) {
-      timer.restart();
-      // Only the new part is searched, so that a line of many small parts costs no more than its length.
-      const [first = "", ...lines] = decoder.decode(part, { stream: true }).split("\n");
-      rest += first;
-      for (const line of lines) {
-        yield withoutReturn(rest);
-        rest = line;
-      }
-      if (rest.length > this.#limits.maxLineBytes) throw tooLarge("a line of the answer", this.#limits.maxLineBytes);
-    }
-    rest += decoder.decode();
-    if (rest !== "") yield withoutReturn(rest);
-  }
-
   #timer(outer: AbortSignal, ms: number): Timer {
     return new Timer(this.#clock, outer, ms);
   }
@@ -255,13 +238,17 @@ class Timer implements Disposable {
     if (!this.isOver()) this.#cancel = this.#clock.after(this.ms, () => this.#late.abort());
   }
 
+  /** The same parts; each pushes the deadline back. */
+  async *watching<T>(parts: AsyncIterable<T> | Iterable<T>): AsyncGenerator<T> {
+    for await (const part of parts) {
+      this.restart();
+      yield part;
+    }
+  }
+
   [Symbol.dispose](): void {
     this.#cancel();
   }
-}
-
-function withoutReturn(line: string): string {
-  return line.endsWith("\r") ? line.slice(0, -1) : line;
 }
 
 function head(response: Response): Omit<HttpResponse, "data"> {
@@ -288,6 +275,8 @@ function findMeshError(error: unknown, depth: number = 0): MeshError | undefined
   return inner.map((it) => findMeshError(it, depth + 1)).find((it) => it !== undefined);
 }
 
+/** The innermost reason; an error that stands for several (one per address tried) has none of its own. */
 function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError && error.errors.length > 0) return reasonOf(error.errors[0]);
   return error instanceof Error && error.cause !== undefined ? reasonOf(error.cause) : errorText(error);
 }

@@ -37,6 +37,8 @@ export interface WireRequest {
 }
 
 const METHODS = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
+const JSON_TYPE = /[/+]json\b/i;
+const TEXT_TYPE = /^(?:text\/|application\/(?:xml|javascript|yaml|x-ndjson|x-www-form-urlencoded|.*\+(?:xml|yaml)))/i;
 const MAX_FILES = 20;
 /** Names that belong to the connection. */
 const RESERVED = new Set([
@@ -63,20 +65,37 @@ export function toWire(request: HttpRequest): WireRequest {
     if (RESERVED.has(key.toLowerCase())) throw invalid(`the header ${key} is set by the connection; leave it out`);
     headers.append(...checkedHeader(key, value));
   }
+  if (url.username !== "" || url.password !== "") moveCredentials(url, headers);
   return { method, url, headers, body: method === "GET" || method === "HEAD" ? undefined : bodyOf(request, headers) };
+}
+
+/** Name and password in an address belong in a header; addresses end up in logs. */
+function moveCredentials(url: URL, headers: Headers): void {
+  const pair = `${decoded(url.username)}:${decoded(url.password)}`;
+  if (!headers.has("authorization")) headers.set("authorization", `Basic ${Buffer.from(pair).toString("base64")}`);
+  url.username = "";
+  url.password = "";
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 /** Data of an answer by its content type. */
 export function toData(bytes: Buffer, contentType: string): Json {
   if (bytes.length === 0) return null;
-  if (/\b(?:json|x-ndjson)\b/i.test(contentType) || contentType === "") {
+  if (JSON_TYPE.test(contentType)) {
     try {
       return JSON.parse(bytes.toString()) as Json;
     } catch {
-      if (contentType !== "") return bytes.toString();
+      return bytes.toString();
     }
   }
-  return isText(bytes, contentType) ? bytes.toString() : bytes.toString("base64");
+  return TEXT_TYPE.test(contentType) || contentType === "" ? bytes.toString() : bytes.toString("base64");
 }
 
 /** Headers by their usual spelling, each with the list of its values. */
@@ -93,11 +112,6 @@ export function toHeaders(headers: Headers): Record<string, readonly string[]> {
 /** The answer that stands for "there was no answer". */
 export function noAnswer(message: string): HttpResponse {
   return { status: 0, code: 0, data: null, headers: {}, message };
-}
-
-function isText(bytes: Buffer, contentType: string): boolean {
-  if (/^(?:text\/|application\/(?:xml|javascript|x-www-form-urlencoded|.*\+xml))/i.test(contentType)) return true;
-  return contentType === "" && !bytes.includes(0);
 }
 
 function bodyOf(request: HttpRequest, headers: Headers): string | FormData | undefined {

@@ -18,12 +18,10 @@ export function checkJsonSize(what: string, value: unknown, limits: JsonLimits):
       throw new MeshError("resource_exhausted", `${what} is nested deeper than ${limits.maxDepth} levels; flatten it`);
     }
     size += sizeOf(next.value);
-    if (typeof next.value === "object" && next.value !== null) {
-      for (const [key, inner] of Object.entries(next.value)) {
-        size += key.length + 2;
-        if (size > limits.maxSize) break;
-        pending.push({ value: inner, depth: next.depth + 1 });
-      }
+    for (const inner of childrenOf(next.value)) {
+      if (size > limits.maxSize) break;
+      size += inner.key.length;
+      pending.push({ value: inner.value, depth: next.depth + 1 });
     }
     if (size > limits.maxSize) {
       throw new MeshError(
@@ -34,7 +32,16 @@ export function checkJsonSize(what: string, value: unknown, limits: JsonLimits):
   }
 }
 
+/** The values inside, one at a time, so that no list of them is made for a value that is too large anyway. */
+function* childrenOf(value: unknown): Generator<{ readonly key: string; readonly value: unknown }> {
+  if (Array.isArray(value)) {
+    for (const inner of value as readonly unknown[]) yield { key: "", value: inner };
+  } else if (typeof value === "object" && value !== null) {
+    for (const key of Object.keys(value)) yield { key, value: (value as Readonly<Record<string, unknown>>)[key] };
+  }
+}
+
 function sizeOf(value: unknown): number {
   if (typeof value === "string") return value.length + 2;
-  return typeof value === "object" && value !== null ? 2 : 8;
+  return typeof value === "object" && value !== null ? 2 : 4;
 }

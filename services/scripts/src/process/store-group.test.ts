@@ -49,6 +49,8 @@ test.each<[string, readonly Step[]]>([
       ["SetMulti", [{ "c:1": 1, "c:2": 1, "d:1": 1, "c.*": 1 }], null],
       ["Del", ["c:*"], null],
       ["Keys", [], ["c.*", "d:1"]],
+      ["Del", ["d:1*1"], null],
+      ["Keys", [], ["c.*", "d:1"]],
       ["Del", ["*:1*"], null],
       ["Keys", [], ["c.*"]],
       ["Del", ["x*y*z"], null],

@@ -8,11 +8,24 @@ export interface Block {
   readonly code: string;
 }
 
-/** All blocks of TypeScript or JavaScript of a document. */
+/** All blocks of TypeScript or JavaScript of a document; of one that has lost its fences, the hooks in it. */
 export function blocksOf(document: string, markdown: string): Block[] {
+  if (!markdown.includes("\n```")) {
+    const hooks = [...markdown.matchAll(/^function (?:Create|Next)\(ctx, \w+\) \{\n[\s\S]*?^\}/gm)];
+    return hooks.map(([code], index) => ({ name: `${document}-${index + 1}`, language: "javascript", code }));
+  }
   return [...markdown.matchAll(/^```(\w+)\n([\s\S]*?)^```/gm)]
     .map(([, language = "", code = ""], index) => ({ name: `${document}-${index + 1}`, language, code }))
     .filter(({ language }) => ["typescript", "javascript", "ts", "js"].includes(language));
+}
+
+/** The examples in the comments of a source file. */
+export function examplesOf(file: string, source: string): Block[] {
+  return [...source.matchAll(/@example\n([\s\S]*?)\*\//g)].map(([, text = ""], index) => ({
+    name: `${file}-${index + 1}`,
+    language: "typescript",
+    code: text.replaceAll(/^ *\* ?/gm, ""),
+  }));
 }
 
 /** Whether a block only describes types. */
@@ -42,6 +55,10 @@ export function moduleOf({ code }: Block): string {
 
 /** The interfaces of a block, as a module that exports them. */
 export function interfacesOf({ code }: Block): { readonly names: readonly string[]; readonly source: string } {
-  const source = code.replaceAll(/^(?:export )?interface /gm, "export interface ");
-  return { names: [...source.matchAll(/^export interface (\w+)/gm)].map((match) => match[1] ?? ""), source };
+  const interfaces = [...code.matchAll(/^interface (\w+) \{\n[\s\S]*?^\}/gm)];
+  // What a function is told about a stream is a chunk; the documents call that, too, a Message.
+  const source = interfaces
+    .map(([text]) => `export ${text}`.replaceAll("(msg: Message)", "(msg: agent.Chunk)"))
+    .join("\n");
+  return { names: interfaces.map((match) => match[1] ?? ""), source };
 }

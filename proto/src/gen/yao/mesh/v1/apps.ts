@@ -67,6 +67,8 @@ export interface PushAppRequest {
   readonly workspace: string;
   readonly app: string;
   readonly bundle: Buffer;
+  /** Drops and creates anew the tables of the app's models, rows included. HTTP: ?reset_models=true */
+  readonly reset_models: boolean;
 }
 
 export interface PushAppResponse {
@@ -76,6 +78,8 @@ export interface PushAppResponse {
   /** False when this exact bundle already was the newest version. */
   readonly changed: boolean;
   readonly warnings: readonly Problem[];
+  /** What was done to the tables of the app's models, in words. */
+  readonly migrations: readonly string[];
 }
 
 export interface ListAppsRequest {
@@ -595,7 +599,7 @@ export const Assistant: MessageFns<Assistant> = {
 };
 
 function createBasePushAppRequest(): PushAppRequest {
-  return { workspace: "", app: "", bundle: Buffer.alloc(0) };
+  return { workspace: "", app: "", bundle: Buffer.alloc(0), reset_models: false };
 }
 
 export const PushAppRequest: MessageFns<PushAppRequest> = {
@@ -608,6 +612,9 @@ export const PushAppRequest: MessageFns<PushAppRequest> = {
     }
     if (message.bundle.length !== 0) {
       writer.uint32(26).bytes(message.bundle);
+    }
+    if (message.reset_models !== false) {
+      writer.uint32(32).bool(message.reset_models);
     }
     return writer;
   },
@@ -649,6 +656,14 @@ export const PushAppRequest: MessageFns<PushAppRequest> = {
             message.bundle = Buffer.from(reader.bytes());
             continue;
           }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.reset_models = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -669,12 +684,13 @@ export const PushAppRequest: MessageFns<PushAppRequest> = {
     message.workspace = object.workspace ?? "";
     message.app = object.app ?? "";
     message.bundle = object.bundle ?? Buffer.alloc(0);
+    message.reset_models = object.reset_models ?? false;
     return message;
   },
 };
 
 function createBasePushAppResponse(): PushAppResponse {
-  return { app: undefined, changed: false, warnings: [] };
+  return { app: undefined, changed: false, warnings: [], migrations: [] };
 }
 
 export const PushAppResponse: MessageFns<PushAppResponse> = {
@@ -687,6 +703,9 @@ export const PushAppResponse: MessageFns<PushAppResponse> = {
     }
     for (const v of message.warnings) {
       Problem.encode(v!, writer.uint32(26).fork()).join();
+    }
+    for (const v of message.migrations) {
+      writer.uint32(34).string(v!);
     }
     return writer;
   },
@@ -728,6 +747,14 @@ export const PushAppResponse: MessageFns<PushAppResponse> = {
             message.warnings.push(Problem.decode(reader, reader.uint32()));
             continue;
           }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.migrations.push(reader.string());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -748,6 +775,7 @@ export const PushAppResponse: MessageFns<PushAppResponse> = {
     message.app = (object.app !== undefined && object.app !== null) ? App.fromPartial(object.app) : undefined;
     message.changed = object.changed ?? false;
     message.warnings = object.warnings?.map((e) => Problem.fromPartial(e)) || [];
+    message.migrations = object.migrations?.map((e) => e) || [];
     return message;
   },
 };

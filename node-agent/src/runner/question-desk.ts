@@ -1,0 +1,59 @@
+/**
+ * The questions of this runner's runs about the state of their workspace, and the answers that come back from the agent.
+ *
+ * A question whose run has ended is forgotten; a late answer meets nobody.
+ */
+
+import { type Json, MeshError, toErrorCode } from "@mesh/kernel";
+import type { StatePort } from "@mesh/runtime";
+
+import type { FromRunner, StateReply } from "./protocol.ts";
+
+interface Open {
+  readonly resolve: (result: Json | undefined) => void;
+  readonly reject: (error: MeshError) => void;
+}
+
+/** See the file comment. */
+export class QuestionDesk {
+  readonly #send: (message: FromRunner) => Promise<void>;
+  readonly #open = new Map<number, Open>();
+  #last = 0;
+
+  constructor(send: (message: FromRunner) => Promise<void>) {
+    this.#send = send;
+  }
+
+  /** The port of one run. */
+  for(run: { readonly runId: string; readonly epoch: number }): StatePort {
+    const { runId, epoch } = run;
+    return {
+      call: async (service, method, args, signal) => {
+        signal.throwIfAborted();
+        const question = (this.#last += 1);
+        const forget = (): void => {
+          this.#open.get(question)?.reject(new MeshError("cancelled", "the run was cancelled"));
+        };
+        const answered = new Promise<Json | undefined>((resolve, reject) => {
+          this.#open.set(question, { resolve, reject });
+        });
+        signal.addEventListener("abort", forget, { once: true });
+        try {
+          await this.#send({ kind: "ask", runId, epoch, question, asked: { service, method, args } });
+          return await answered;
+        } finally {
+          signal.removeEventListener("abort", forget);
+          this.#open.delete(question);
+        }
+      },
+    };
+  }
+
+  /** Takes the answer to a question. */
+  answer(question: number, reply: StateReply): void {
+    const open = this.#open.get(question);
+    if (open === undefined) return;
+    if ("error" in reply) open.reject(new MeshError(toErrorCode(reply.error.code), reply.error.message));
+    else open.resolve(reply.result);
+  }
+}

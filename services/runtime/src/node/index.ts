@@ -1,0 +1,3 @@
+/** What a run needs of the device itself. */
+
+export { WorkspaceFiles, type WorkspaceFilesOptions } from "./workspace-files.ts";

@@ -1,0 +1,23 @@
+/** Names the guest adds to a script's global scope; `@yao/runtime` exports the same. */
+export const GUEST_GLOBALS = [
+  "Process",
+  "All",
+  "Any",
+  "Race",
+  "log",
+  "console",
+  "time",
+  "http",
+  "FS",
+  "Store",
+  "Query",
+  "MCP",
+  "Trace",
+  "Context",
+  "Exception",
+  "Authorized",
+  "Use",
+  "$L",
+  "atob",
+  "btoa",
+] as const;
