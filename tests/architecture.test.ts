@@ -16,11 +16,17 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "services/assistants": ["kernel"],
   "services/llm": ["kernel"],
   "services/agent": ["kernel", "llm"],
-  "services/runtime": ["kernel", "assistants", "llm", "agent"],
+  "services/memory": ["kernel"],
+  "services/scripts": ["kernel", "memory"],
+  // What users' editors read; nothing of ours imports it.
+  "services/yao-runtime": [],
+  "services/mcp": ["kernel"],
+  "services/models": ["kernel", "store"],
+  "services/runtime": ["kernel", "assistants", "llm", "agent", "scripts", "mcp", "memory"],
   // The command line starts whole processes: it loads the entry points of the two deployables, lazily.
   "services/cli": ["kernel", "proto", "store", "bus", "assistants", "coordinator", "node-agent"],
-  coordinator: ["kernel", "observability", "bus", "rpc", "store", "proto", "assistants", "llm"],
-  "node-agent": ["kernel", "observability", "bus", "proto", "assistants", "llm", "agent", "runtime"],
+  coordinator: ["kernel", "observability", "bus", "rpc", "store", "proto", "assistants", "llm", "memory", "models", "mcp"],
+  "node-agent": ["kernel", "observability", "bus", "proto", "assistants", "llm", "agent", "runtime", "scripts", "mcp"],
 };
 
 function sources(dir: string): string[] {

@@ -6,7 +6,9 @@
 import type { Log } from "@mesh/agent";
 import { errorText, systemClock } from "@mesh/kernel";
 import { BUNDLED_PRICES, PriceBook } from "@mesh/llm";
+import { Workbench } from "@mesh/runtime/node";
 
+import { AGENT_VERSION } from "../version.ts";
 import { AppCache } from "./app-cache.ts";
 import { type FromRunner, isToRunner, type RunEnd, type RunJob } from "./protocol.ts";
 import { QuestionDesk } from "./question-desk.ts";
@@ -24,6 +26,7 @@ const ports = {
 };
 const FAREWELL_MS = 500;
 const apps = new AppCache();
+let bench: Workbench | undefined;
 const questions = new QuestionDesk(send);
 const running = new Map<string, AbortController>();
 
@@ -54,7 +57,8 @@ async function execute(job: RunJob, signal: AbortSignal): Promise<RunEnd> {
     const emit = (message: Extract<FromRunner, { kind: "message" }>["message"]): Promise<void> =>
       send({ kind: "message", runId, epoch, message });
     const keep = (piece: string): Promise<void> => send({ kind: "state", runId, epoch, piece });
-    return await runJob(job, app, { ...ports, state: questions.for(job), emit, keep }, signal);
+    bench ??= new Workbench({ ...ports, dir: job.workspaceDir, version: AGENT_VERSION });
+    return await runJob(job, app, { ...ports, bench, state: questions.for(job), emit, keep }, signal);
   } catch (error) {
     process.stderr.write(`${runId}: ${errorText(error)}\n`);
     return endOf(error, signal);
@@ -80,7 +84,9 @@ process.on("message", (message: unknown) => {
 process.once("disconnect", () => {
   // Commands of tools lead process groups of their own: they end only when their runs are told to.
   for (const stop of running.values()) stop.abort();
+  const gone = bench?.[Symbol.asyncDispose]();
   systemClock.after(FAREWELL_MS, () => process.exit(0));
+  void gone;
 });
 // The agent decides when a runner ends; a Ctrl-C in a shared terminal is meant for the agent.
 process.on("SIGINT", () => undefined);

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { bundleApp, demoAppDirectory, loadApp, readAppDirectory, readBundle } from "@mesh/assistants";
 import { systemClock } from "@mesh/kernel";
 import { PriceBook } from "@mesh/llm";
+import { Workbench } from "@mesh/runtime/node";
 import { expect, test } from "vitest";
 
 import type { RunJob } from "./protocol.ts";
@@ -30,13 +31,17 @@ test("a command of a tool sees what its run may read and what commands need, and
     const run = { WEATHER_API_KEY: "of-the-run", HOME: "/of/the/run", YAO_TOKEN: "secret-8", NATS_HOST: "secret-9" };
     const { app } = loadApp(readBundle(bundleApp(await readAppDirectory(demoAppDirectory)).bytes));
     const told: string[] = [];
+    const log = (): void => undefined;
+    await using bench = new Workbench({ clock: systemClock, dir: join(dir, "work"), env: device, version: "0", log });
     const ports = {
       clock: systemClock,
       random: () => 0.5,
       prices: new PriceBook([]),
       env: device,
-      log: () => undefined,
+      log,
       keep: () => Promise.resolve(),
+      bench,
+      state: { call: () => Promise.resolve(undefined) },
       emit: (message: unknown) => Promise.resolve(void told.push(JSON.stringify(message))),
     };
     const job = jobOf({ command: "env", env: run, workspaceDir: join(dir, "work") });

@@ -7,12 +7,17 @@ import { codingTools } from "@mesh/agent/node";
 import type { App, WorkspaceConnector } from "@mesh/assistants";
 import { isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
 import { createProviders } from "@mesh/llm";
-import { type Emit, runAssistant, type RunInput, type RunPorts } from "@mesh/runtime";
+import { type Emit, runAssistant, type RunInput, type RunPorts, type StatePort } from "@mesh/runtime";
+import type { Workbench } from "@mesh/runtime/node";
 
 import type { RunEnd, RunJob } from "./protocol.ts";
 
 /** What a job runs with. */
-export interface JobPorts extends Omit<RunPorts, "tools" | "providers"> {
+export interface JobPorts extends Pick<RunPorts, "clock" | "random" | "prices" | "log"> {
+  /** What the runs of the workspace share. */
+  readonly bench: Pick<Workbench, "portsOf">;
+  /** Memory, models and chats of the workspace, as this run may reach them. */
+  readonly state: StatePort;
   /** The runner's own environment; commands of tools get a part of it. */
   readonly env: Readonly<Record<string, string | undefined>>;
 }
@@ -33,7 +38,10 @@ export async function runJob(job: RunJob, app: App, ports: JobPorts & RunSinks, 
     const tools = (): Promise<readonly AgentTool[]> => builtInTools(job, ports);
     // What protocols read from the environment is what the run may read, not what this process has.
     const providers = createProviders({ clock: ports.clock, env: job.env });
-    const outcome = await runAssistant(inputOf(job, app), { ...ports, providers, tools }, ports.emit, signal);
+    const { bench, state } = ports;
+    const commands = commandEnv(job.env, ports.env);
+    const shared = bench.portsOf({ app, state, variables: job.env, commandEnv: commands });
+    const outcome = await runAssistant(inputOf(job, app), { ...ports, ...shared, providers, tools }, ports.emit, signal);
     if ("pending" in outcome) {
       for (const piece of pieces(outcome.state)) await ports.keep(piece);
       return { state: "waiting", pending: outcome.pending };

@@ -47,6 +47,7 @@ export interface McpClientLimits {
 }
 
 const MAX_NAMED_TOOLS = 20;
+const MAX_CALL_MS = 3_600_000;
 
 /** A client of one server, shared by all callers of a workspace. */
 export class McpClient<Caller> {
@@ -146,7 +147,8 @@ export class McpClient<Caller> {
     work: (session: McpSession<Caller>, exchange: Exchange<Caller>) => Promise<T>,
   ): Promise<T> {
     const { caller, onProgress, signal = this.#keeper.signal, timeoutMs = this.#callTimeoutMs } = options;
-    return this.#keeper.use(signal, (session) => work(session, { caller, signal, timeoutMs, onProgress }));
+    const exchange = { caller, signal, timeoutMs: Math.min(timeoutMs, MAX_CALL_MS), onProgress };
+    return this.#keeper.use(signal, (session) => work(session, exchange));
   }
 
   /** The whole list, fetched once for all who ask at the same time. */

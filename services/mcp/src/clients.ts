@@ -59,6 +59,7 @@ export class McpClients<Caller> {
   readonly #options: Required<McpClientsOptions>;
   /** By digest, the one asked for last at the end. */
   readonly #clients = new Map<string, McpClient<Caller>>();
+  readonly #children = new Set<StdioTransport>();
   #isClosed = false;
 
   constructor(deps: McpClientsDeps<Caller>, options: McpClientsOptions = {}) {
@@ -81,6 +82,12 @@ export class McpClients<Caller> {
   async close(): Promise<void> {
     this.#isClosed = true;
     await Promise.all([...this.#clients.values()].map((client) => client.keeper.close()));
+  }
+
+  /** Kills every server process at once, without waiting: for a runner that is about to end. */
+  kill(): void {
+    this.#isClosed = true;
+    for (const child of this.#children) child.kill();
   }
 
   #create(config: McpServerConfig): McpClient<Caller> {
@@ -115,7 +122,10 @@ export class McpClients<Caller> {
         const { command, arguments: args = [] } = config;
         if (command === undefined || command === "") throw misconfigured(config, `"command" is missing`);
         const env = childEnv(this.#deps.env, config.env ?? {});
-        return new StdioTransport({ command, args, env, cwd, maxMessageBytes }, clock);
+        const child = new StdioTransport({ command, args, env, cwd, maxMessageBytes }, clock);
+        this.#children.add(child);
+        void child.gone.then(() => this.#children.delete(child));
+        return child;
       }
       case "http":
       case "sse": {

@@ -16,11 +16,12 @@ export interface HttpBody {
 /** Reads a body, or takes the one given; a response when it is too long or no JSON. */
 export async function readBody(request: Request, parsed: unknown, maxBytes: number): Promise<HttpBody | Response> {
   if (parsed !== undefined) return bodyOf(parsed);
-  const text = await boundedText(request, maxBytes);
-  if (text === undefined) return problem(413, RPC_CODE.connectionClosed, `The body is longer than ${maxBytes} bytes`);
   try {
+    const text = await boundedText(request, maxBytes);
+    if (text === undefined) return problem(413, RPC_CODE.connectionClosed, `The body is longer than ${maxBytes} bytes`);
     return bodyOf(JSON.parse(text));
   } catch {
+    // Cut off or malformed.
     return problem(400, RPC_CODE.parse, "The body is not JSON");
   }
 }

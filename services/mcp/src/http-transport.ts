@@ -3,10 +3,11 @@
  *
  * H1  A request whose answer can no longer come (its stream broke and cannot be resumed) fails at once, not at its deadline.
  * H2  A session the server has forgotten is reported as {@link SessionLostError}, so that the request can be sent on a new one.
- * H3  Answers are bounded. An SSE connection that breaks is over: it is never continued in a session that was not initialized.
+ * H3  A request that was cancelled does not stay open.
+ * H4  Answers are bounded. An SSE connection that breaks is over: it is never continued in a session that was not initialized.
  */
 
-import { type Clock, errorText, MeshError } from "@mesh/kernel";
+import { type Clock, errorText, isObject, MeshError } from "@mesh/kernel";
 import { SSEClientTransport, SseError } from "@modelcontextprotocol/sdk/client/sse.js";
 import { StreamableHTTPClientTransport, StreamableHTTPError } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport.js";
@@ -31,6 +32,13 @@ export interface HttpTransportDeps {
   readonly fetch: typeof fetch;
 }
 
+interface PendingRequest {
+  /** Ends its HTTP request. */
+  readonly stop: AbortController;
+  /** Whether its stream can be resumed. */
+  isResumable: boolean;
+}
+
 /** Between the end of a stream and the moment its last event has been through the SDK's parser. */
 const PARSE_MS = 20;
 const FAREWELL_MS = 1000;
@@ -43,8 +51,8 @@ export class HttpTransport implements Transport {
   readonly #clock: Clock;
   readonly #target: HttpTarget;
   readonly #inner: StreamableHTTPClientTransport | SSEClientTransport;
-  /** Requests without an answer yet; true when their stream can be resumed. */
-  readonly #pending = new Map<RequestId, boolean>();
+  /** Requests without an answer yet. */
+  readonly #pending = new Map<RequestId, PendingRequest>();
   /** Of those, the ones whose stream broke and is being resumed. */
   readonly #interrupted = new Set<RequestId>();
   #isStarted = false;
@@ -54,7 +62,7 @@ export class HttpTransport implements Transport {
     this.#clock = deps.clock;
     this.#target = target;
     const fetch = boundedFetch({
-      fetch: deps.fetch,
+      fetch: (input, init) => deps.fetch(input, this.#stoppable(init)),
       maxBytes: target.maxMessageBytes,
       ended: (request) => this.#streamEnded(request),
     });
@@ -94,7 +102,8 @@ export class HttpTransport implements Transport {
 
   async send(message: JSONRPCMessage): Promise<void> {
     const id = "method" in message && "id" in message ? message.id : undefined;
-    if (id !== undefined) this.#pending.set(id, false);
+    if (id !== undefined) this.#pending.set(id, { stop: new AbortController(), isResumable: false });
+    if ("method" in message && message.method === "notifications/cancelled") this.#cancelled(message.params);
     try {
       await (this.#inner instanceof SSEClientTransport
         ? this.#inner.send(message)
@@ -123,9 +132,27 @@ export class HttpTransport implements Transport {
     if (id === undefined) return {};
     return {
       onresumptiontoken: () => {
-        if (this.#pending.has(id)) this.#pending.set(id, true);
+        const pending = this.#pending.get(id);
+        if (pending !== undefined) pending.isResumable = true;
       },
     };
+  }
+
+  #stoppable(init: RequestInit | undefined): RequestInit | undefined {
+    const stop = this.#pending.get(requestIdOf(init) ?? "")?.stop;
+    if (init === undefined || stop === undefined) return init;
+    return {
+      ...init,
+      signal: AbortSignal.any([stop.signal, ...(init.signal instanceof AbortSignal ? [init.signal] : [])]),
+    };
+  }
+
+  /** Nobody waits for the answer any more, and not every server ends the stream. One that can be resumed would be resumed. */
+  #cancelled(params: unknown): void {
+    const id = isObject(params) ? (params["requestId"] as RequestId) : "";
+    const pending = this.#pending.get(id);
+    this.#settled(id);
+    if (pending?.isResumable === false) pending.stop.abort();
   }
 
   #settled(id: RequestId): void {
@@ -137,7 +164,7 @@ export class HttpTransport implements Transport {
     const id = requestIdOf(request);
     if (id === undefined) return;
     this.#clock.after(PARSE_MS, () => {
-      const isResumable = this.#pending.get(id);
+      const isResumable = this.#pending.get(id)?.isResumable;
       if (isResumable === true) this.#interrupted.add(id);
       else if (isResumable === false) this.#fail(id);
     });
@@ -191,7 +218,7 @@ function authorization(token: string): Readonly<Record<string, string>> {
 function requestIdOf(request: RequestInit | undefined): RequestId | undefined {
   if (request?.method !== "POST" || typeof request.body !== "string") return undefined;
   const message: unknown = JSON.parse(request.body);
-  const id = typeof message === "object" && message !== null && "id" in message ? message.id : undefined;
+  const id = isObject(message) ? message["id"] : undefined;
   return typeof id === "number" || typeof id === "string" ? id : undefined;
 }
 

@@ -79,15 +79,24 @@ export interface McpServerConfig {
 
 const MAX_TIMEOUT_MS = 3_600_000;
 
-const digests = new WeakMap<McpServerConfig, string>();
+// A mapping is large and stays the same object while the rest is resolved anew for each run.
+const mappingDigests = new WeakMap<McpMapping, string>();
 
 /** Equal for configurations that mean the same server, secrets included. */
-export function configDigest(config: McpServerConfig): string {
-  const known = digests.get(config);
+export function configDigest({ mapping, ...rest }: McpServerConfig): string {
+  return digestOf([rest, mapping === undefined ? "" : mappingDigest(mapping)]);
+}
+
+function mappingDigest(mapping: McpMapping): string {
+  const known = mappingDigests.get(mapping);
   if (known !== undefined) return known;
-  const digest = createHash("sha256").update(canonicalJson(config)).digest("hex");
-  digests.set(config, digest);
+  const digest = digestOf(mapping);
+  mappingDigests.set(mapping, digest);
   return digest;
+}
+
+function digestOf(value: unknown): string {
+  return createHash("sha256").update(canonicalJson(value)).digest("hex");
 }
 
 /** Milliseconds of `timeout`, or undefined when the file names none. */

@@ -61,13 +61,14 @@ export class StdioTransport implements Transport {
   #end: string | undefined;
   #isFinished = false;
   #markGone: () => void = () => undefined;
-  readonly #gone: Promise<void>;
+  /** Resolves when the child has ended, or was never started and is closed. */
+  readonly gone: Promise<void>;
 
   constructor(command: StdioCommand, clock: Clock) {
     this.#command = command;
     this.#clock = clock;
     this.#lines = new LineBuffer(command.maxMessageBytes);
-    this.#gone = new Promise((resolve) => {
+    this.gone = new Promise((resolve) => {
       this.#markGone = resolve;
     });
   }
@@ -132,7 +133,13 @@ export class StdioTransport implements Transport {
     signalGroup(child.pid, "SIGTERM");
     if (await this.#isGoneWithin(GRACE_MS)) return;
     signalGroup(child.pid, "SIGKILL");
-    await this.#gone;
+    await this.gone;
+  }
+
+  /** Ends the group at once and without waiting, for a process that is about to end itself. */
+  kill(): void {
+    const { pid } = this;
+    if (pid !== undefined) signalGroup(pid, "SIGKILL");
   }
 
   #listen(child: ChildProcessWithoutNullStreams): void {
@@ -146,7 +153,7 @@ export class StdioTransport implements Transport {
       this.#end ??= signal === null ? `exit code ${code}` : `signal ${signal}`;
       if (child.pid !== undefined) signalGroup(child.pid, "SIGKILL");
       const cancel = this.#clock.after(STREAMS_MS, () => this.#finish());
-      void this.#gone.then(cancel);
+      void this.gone.then(cancel);
     });
     child.once("close", () => this.#finish());
   }
@@ -155,8 +162,9 @@ export class StdioTransport implements Transport {
     try {
       for (const line of this.#lines.push(chunk)) this.#readLine(line);
     } catch (error) {
-      this.#end ??= errorText(error);
-      if (this.#child?.pid !== undefined) signalGroup(this.#child.pid, "SIGKILL");
+      const reason = errorText(error);
+      this.kill();
+      this.#end ??= reason;
     }
   }
 
@@ -175,7 +183,7 @@ export class StdioTransport implements Transport {
   async #isGoneWithin(ms: number): Promise<boolean> {
     const stop = new AbortController();
     const isGone = await Promise.race([
-      this.#gone.then(() => true),
+      this.gone.then(() => true),
       this.#clock.sleep(ms, stop.signal).then(() => false),
     ]);
     stop.abort();

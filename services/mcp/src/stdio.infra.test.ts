@@ -301,3 +301,13 @@ test("a call with arguments of megabytes comes through, one over the bound is re
   });
   expect(await client.callTool("size", { text: "x" }, options)).toBe(1);
 });
+
+test("a runner that must end now takes its servers with it", async () => {
+  const made = clients();
+  const stubborn = `process.on("SIGTERM", () => {}); setInterval(() => {}, 1000);`;
+  const client = made.get(scriptServer("stubborn", { pid: "() => process.pid" }, stubborn));
+  const pid = Number(await client.callTool("pid", {}, options));
+  made.kill();
+  await until(() => !isAlive(pid), { what: "the end of the server" });
+  expect(() => made.get(scriptServer("late", {}))).toThrow(/being stopped/);
+});

@@ -41,6 +41,8 @@ test.each<[EntryMethod, Json | undefined, Json[], Json | undefined, Json | undef
   ["Pull", [1], [9], [1], []],
   ["PullAll", [1, 2], [], [1, 2], []],
   ["PullAll", undefined, [], [], undefined],
+  ["Remove", [1, { a: 1 }, 1, 2], [[1, { a: 1 }]], 1, [2]],
+  ["Remove", undefined, [[1]], 0, undefined],
   ["ArrayLen", undefined, [], 0, undefined],
   ["ArrayGet", ["a"], [0], "a", ["a"]],
   ["ArrayGet", ["a"], [1], null, ["a"]],

@@ -45,6 +45,7 @@ const ENTRY_METHODS = [
   "Pop",
   "Pull",
   "PullAll",
+  "Remove",
   "ArrayLen",
   "ArrayGet",
   "ArraySet",
@@ -95,6 +96,12 @@ const OPERATIONS: Readonly<Record<EntryMethod, Operation>> = {
   PullAll: (entry, _args, key) => {
     const list = listOf(entry, key);
     return entry === undefined ? { result: [] } : kept(entry, [], key, list);
+  },
+  // Of stores: every element equal to one of the values.
+  Remove: (entry, args, key) => {
+    const gone = new Set(itemsOf(args).map(canonicalJson));
+    const rest = listOf(entry, key).filter((item) => !gone.has(canonicalJson(item)));
+    return entry === undefined ? { result: 0 } : kept(entry, rest, key, rest.length);
   },
   ArrayLen: (entry, _args, key) => ({ result: listOf(entry, key).length }),
   ArrayGet: (entry, [index = 0], key) => ({ result: listOf(entry, key).at(whole(index, "index")) ?? null }),

@@ -14,6 +14,7 @@ import { MANAGED, type ModelDefinition } from "./model.ts";
 import type { ModelDb } from "./model-db.ts";
 import type { ModelCatalog } from "./catalog.ts";
 import type { CipherSource } from "./crypt.ts";
+import type { SelectionCache } from "./selection.ts";
 
 /** Who is asking. */
 export interface Scope {
@@ -35,6 +36,7 @@ export interface Session {
   /** Absent for what the system itself writes. */
   readonly scope: Scope | undefined;
   readonly ciphers: CipherSource;
+  readonly selections: SelectionCache;
   readonly limits: Limits;
 }
 
@@ -47,6 +49,11 @@ export interface Limits {
 /** The name of a model's table in statements of this session. */
 export function tableOf(session: Session, model: ModelDefinition): string {
   return `${session.schema}.${model.table}`;
+}
+
+/** The same as an expression. */
+export function tableSql(session: Session, model: ModelDefinition): Expression<unknown> {
+  return sql.id(session.schema, model.table);
 }
 
 /** The conditions under which the caller sees a row of `alias`. */

@@ -445,7 +445,7 @@ describe.skipIf(!hasCorpus)("published apps", () => {
       const columnSecret = randomBytes(32);
       await fixture.migrate(catalog, scope, { columnSecret });
       expect((await fixture.migrate(catalog, scope, { columnSecret })).applied).toEqual([]);
-      const app = new Caller(new ModelService({ db: fixture.db }, { columnSecret }), catalog, scope);
+      const caller = new Caller(new ModelService({ db: fixture.db }, { columnSecret }), catalog, scope);
       for (const model of catalog.models) {
         const rows = await caller.call<JsonObject[]>(`${model.id}.Get`);
         expect(rows).toHaveLength(model.values.length);

@@ -25,6 +25,7 @@ import {
   type MigrationStep,
   planMigration,
 } from "./plan-migration.ts";
+import { SelectionCache } from "./selection.ts";
 import { readTables } from "./table-reader.ts";
 import { insertRows, newRow } from "./write-rows.ts";
 
@@ -158,6 +159,7 @@ async function seed(target: ddl.Target, model: ModelDefinition, options: Migrate
     catalog: new ModelCatalog([]),
     scope: undefined,
     ciphers: cipherSource(options.columnSecret, target.schema),
+    selections: new SelectionCache(target.db),
     limits: { maxRows: 0, maxResultBytes: 0 },
   };
   // One by one: each row leaves out other columns.

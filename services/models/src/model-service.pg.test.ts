@@ -377,16 +377,20 @@ describe("what cannot be done", () => {
 
   test("a query that takes too long is ended and named so", async () => {
     const app = await fixture.app({ thing: modelOf([{ name: "a", type: "text" }]) });
-    await using hasty = openStore({ url: fixture.store.url, maxConnections: 1, statementTimeoutMs: 50 });
-    const { catalog, scope } = app;
-    const slow = new Caller(new ModelService({ db: modelDb(hasty) }), catalog, scope);
-    await fixture.store.sql.begin(async (tx) => {
-      await tx`LOCK TABLE ${tx(scope.workspaceId)}.thing`;
-      await expect(slow.call("thing.Get")).rejects.toMatchObject({
-        code: "deadline_exceeded",
-        message: "thing: the query took too long; narrow it or add an index",
+    const hasty = openStore({ url: fixture.store.url, maxConnections: 1, statementTimeoutMs: 50 });
+    try {
+      const { catalog, scope } = app;
+      const slow = new Caller(new ModelService({ db: modelDb(hasty) }), catalog, scope);
+      await fixture.store.sql.begin(async (tx) => {
+        await tx`LOCK TABLE ${tx(scope.workspaceId)}.thing`;
+        await expect(slow.call("thing.Get")).rejects.toMatchObject({
+          code: "deadline_exceeded",
+          message: "thing: the query took too long; narrow it or add an index",
+        });
       });
-    });
+    } finally {
+      await hasty.close();
+    }
   });
 
   test("a result that is too large is refused before it is sent", async () => {

@@ -17,6 +17,7 @@ import { modelError } from "./model-error.ts";
 import { nearestName, workspaceSchema } from "./name.ts";
 import * as read from "./read-method.ts";
 import { checkSearch, type SearchHit, type SearchRequest, searchRows } from "./search-models.ts";
+import { SelectionCache } from "./selection.ts";
 import * as write from "./write-method.ts";
 
 /** What the service works with. */
@@ -94,11 +95,13 @@ export class ModelService {
   readonly #columnSecret: Uint8Array | undefined;
   readonly #limits: Limits;
   readonly #gate: Gate;
+  readonly #selections: SelectionCache;
 
   constructor(deps: ModelServiceDeps, options: ModelServiceOptions = {}) {
     const { maxRows = MAX_ROWS, maxResultBytes = MAX_RESULT_BYTES, maxConcurrent = MAX_CONCURRENT } = options;
     this.#db = deps.db;
     this.#columnSecret = options.columnSecret;
+    this.#selections = new SelectionCache(deps.db);
     this.#limits = { maxRows, maxResultBytes };
     this.#gate = new Gate({ maxRunning: maxConcurrent, maxWaiting: MAX_WAITING });
   }
@@ -140,6 +143,7 @@ export class ModelService {
       catalog,
       scope,
       ciphers: cipherSource(this.#columnSecret, schema),
+      selections: this.#selections,
       limits: this.#limits,
     };
   }

@@ -387,7 +387,7 @@ describe("any conditions", () => {
     if (op === "match")
       return String(actual)
         .toLowerCase()
-        .includes(String(value as string).toLowerCase());
+        .includes((value as string).toLowerCase());
     if (op === "like") return likePattern(value as string).test(String(actual));
     const compare: Record<string, boolean> = {
       eq: actual === value,

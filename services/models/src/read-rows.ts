@@ -6,18 +6,22 @@
  */
 
 import { type Json, MeshError } from "@mesh/kernel";
-import { type Expression, type SelectQueryBuilder, type SqlBool, sql } from "kysely";
+import { type Expression, type RawBuilder, type SqlBool, sql } from "kysely";
 
-import { type Session, tableOf } from "./access.ts";
+import { type Session, tableSql } from "./access.ts";
 import { comparable, shown } from "./crypt.ts";
 import { textOf } from "./json-text.ts";
 import type { Column, ModelDefinition } from "./model.ts";
 import type { LinkQuery, Query, With } from "./query.ts";
-import { bound, maxBytes, readable } from "./value-codec.ts";
+import { isLong, wasCut } from "./selection.ts";
+import { bound } from "./value-codec.ts";
 import { conjunction, orderTerms, queryConditions } from "./where-sql.ts";
 
 /** A row as JSON. */
 export type Row = Record<string, Json>;
+
+/** A row as the driver gives it. */
+export type RawRow = Readonly<Record<string, unknown>>;
 
 /** Which of the rows that fit. */
 export interface Slice {
@@ -29,30 +33,19 @@ export interface Slice {
 
 const DEFAULT_RELATED = 100;
 const KEYS_AT_ONCE = 1000;
-// Names no column can have.
-const BYTES = "$bytes";
-const ROW_BYTES = "$row_bytes";
-const RANK = "$rank";
-
-export type Select = SelectQueryBuilder<
-  Readonly<Record<string, Readonly<Record<string, unknown>>>>,
-  string,
-  Readonly<Record<string, unknown>>
->;
 
 /** The rows that fit a query, in its order. */
 export async function readRows(session: Session, model: ModelDefinition, query: Query, slice: Slice): Promise<Row[]> {
   const fields = fieldsOf(model, query);
-  let select = rowsOf(session, model, fields).where(
-    conjunction([
-      ...queryConditions(session, model, "r", query),
-      ...(slice.condition === undefined ? [] : [slice.condition]),
-    ]),
-  );
-  for (const term of orderTerms(session, model, "r", query.orders)) select = select.orderBy(term);
-  select = select.limit(slice.limit);
-  if (slice.offset > 0) select = select.offset(slice.offset);
-  const found = await fetchBounded(session, fields.all, select, slice.limit);
+  const conditions = queryConditions(session, model, "r", query);
+  if (slice.condition !== undefined) conditions.push(slice.condition);
+  const terms = orderTerms(session, model, "r", query.orders);
+  const order = terms.length === 0 ? sql`` : sql` ORDER BY ${sql.join(terms)}`;
+  const offset = slice.offset === 0 ? sql`` : sql` OFFSET ${slice.offset}`;
+  const found = await fetchBounded(session, model, { columns: fields.all, rowCount: slice.limit }, (list) => {
+    const where = conjunction(conditions);
+    return sql`SELECT ${list} FROM ${tableSql(session, model)} AS r WHERE ${where}${order} LIMIT ${slice.limit}${offset}`;
+  });
   return finish(
     session,
     query,
@@ -63,12 +56,10 @@ export async function readRows(session: Session, model: ModelDefinition, query: 
 
 /** How many rows fit a query. */
 export async function countRows(session: Session, model: ModelDefinition, query: Query): Promise<number> {
-  const row = await session.db
-    .selectFrom(`${tableOf(session, model)} as r`)
-    .select(sql`count(*)`.as("count"))
-    .where(conjunction(queryConditions(session, model, "r", query)))
-    .executeTakeFirst();
-  return Number(row?.count ?? 0);
+  const where = conjunction(queryConditions(session, model, "r", query));
+  const { rows } = await sql<{ readonly count: number }>`
+    SELECT count(*) AS count FROM ${tableSql(session, model)} AS r WHERE ${where}`.execute(session.db);
+  return rows[0]?.count ?? 0;
 }
 
 interface Fields {
@@ -84,44 +75,44 @@ function fieldsOf(model: ModelDefinition, query: Query, more: readonly Column[] 
   return { shown: columns, all: [...new Set([...columns, ...foreign, ...more])] };
 }
 
-function rowsOf(session: Session, model: ModelDefinition, fields: Fields): Select {
-  return session.db
-    .selectFrom(`${tableOf(session, model)} as r`)
-    .select(fields.all.map((column) => readable(column, `r.${column.name}`).as(column.name))) as Select;
-}
-
-/** Runs a select; when its rows might be too many bytes, the database counts them and stops sending. */
+/**
+ * Runs a select of at most `rowCount` rows, made for a list of columns. Where their values might be too long together,
+ * they are cut; should one really be that long, the database counts the bytes and stops sending.
+ */
 export async function fetchBounded(
   session: Session,
-  columns: readonly Column[],
-  select: Select,
-  rowLimit: number,
-): Promise<readonly Readonly<Record<string, unknown>>[]> {
+  model: ModelDefinition,
+  { columns, rowCount }: { readonly columns: readonly Column[]; readonly rowCount: number },
+  make: (list: Expression<unknown>) => RawBuilder<unknown>,
+): Promise<readonly RawRow[]> {
   const { maxResultBytes } = session.limits;
-  const rowBytes = columns.reduce((sum, column) => sum + maxBytes(column), 0);
-  if (rowBytes * rowLimit <= maxResultBytes) return select.execute();
-  const long = columns.filter((column) => maxBytes(column) > 40);
-  const sizes = long.map((column) => sql`coalesce(octet_length(${sql.ref(`g.${column.name}`)}), 0)`);
-  const sized = session.db
-    .selectFrom(select.as("g"))
-    .selectAll("g")
-    .select(sql`${sql.join(sizes, sql` + `)}`.as(ROW_BYTES))
-    .select(sql`sum(${sql.join(sizes, sql` + `)}) OVER (ROWS UNBOUNDED PRECEDING)`.as(BYTES));
-  // The row that goes over the bound still comes: it tells that there was more.
-  const rows = await session.db
-    .selectFrom(sized.as("h"))
-    .selectAll("h")
-    .where(sql<SqlBool>`${sql.ref(`h.${BYTES}`)} - ${sql.ref(`h.${ROW_BYTES}`)} <= ${maxResultBytes}`)
-    .execute();
-  if (Number(rows.at(-1)?.[BYTES] ?? 0) > maxResultBytes) {
-    throw new MeshError(
-      "resource_exhausted",
-      `the result is larger than ${Math.floor(maxResultBytes / 1024)} KB; select fewer columns or set a smaller limit`,
-    );
-  }
-  return rows;
+  const selection = session.selections.bounded(model, columns, { rowCount, maxResultBytes });
+  const { rows } = await (make(selection.list) as RawBuilder<RawRow>).execute(session.db);
+  if (!wasCut(selection, rows)) return rows;
+  return fetchCounted(session, columns, make(session.selections.whole(model, columns).list));
 }
 
+async function fetchCounted(
+  session: Session,
+  columns: readonly Column[],
+  select: RawBuilder<unknown>,
+): Promise<readonly RawRow[]> {
+  const { maxResultBytes } = session.limits;
+  const sizes = columns.filter(isLong).map((column) => sql`coalesce(octet_length(${sql.ref(`g.${column.name}`)}), 0)`);
+  const size = sql.join(sizes, sql` + `);
+  // The row that goes over the bound still comes: it tells that there was more.
+  const { rows } = await sql<RawRow>`
+    SELECT * FROM (
+      SELECT g.*, ${size} AS "$size", sum(${size}) OVER (ROWS UNBOUNDED PRECEDING) AS "$total" FROM (${select}) AS g
+    ) AS h WHERE "$total" - "$size" <= ${maxResultBytes}`.execute(session.db);
+  if (Number(rows.at(-1)?.["$total"] ?? 0) <= maxResultBytes) return rows;
+  throw new MeshError(
+    "resource_exhausted",
+    `the result is larger than ${Math.floor(maxResultBytes / 1024)} KB; select fewer columns or set a smaller limit`,
+  );
+}
+
+/** A row of the driver as JSON. */
 export function decodeRow(
   session: Session,
   model: ModelDefinition,
@@ -204,26 +195,36 @@ async function linkedRows(
   const perParent = isOne ? 1 : Math.min(query.limit ?? query.pageSize ?? DEFAULT_RELATED, maxRows);
   const rows: Row[] = [];
   for (const keys of chunks(distinctKeys(session, link, steps), KEYS_AT_ONCE)) {
-    const terms = orderTerms(session, model, "r", query.orders);
-    const order = terms.length === 0 ? sql`` : sql`ORDER BY ${sql.join(terms)}`;
-    const keyRef = sql.ref(`r.${key.name}`);
-    const ranked = rowsOf(session, model, fields)
-      .select(sql`row_number() OVER (PARTITION BY ${keyRef} ${order})`.as(RANK))
-      .where(
-        conjunction([sql<SqlBool>`${keyRef} IN (${sql.join(keys)})`, ...queryConditions(session, model, "r", query)]),
-      );
-    const select = session.db
-      .selectFrom(ranked.as("g"))
-      .selectAll("g")
-      .where(sql.ref(`g.${RANK}`), "<=", perParent)
-      .orderBy(sql.ref(`g.${RANK}`))
-      .limit(maxRows + 1) as Select;
-    const found = await fetchBounded(session, fields.all, select, Math.min(keys.length * perParent, maxRows) + 1);
+    const rowCount = Math.min(keys.length * perParent, maxRows) + 1;
+    const found = await fetchBounded(session, model, { columns: fields.all, rowCount }, (list) =>
+      rankedSql(session, link, { list, keys, perParent, rowCount }),
+    );
     rows.push(...found.map((raw) => decodeRow(session, model, fields.all, raw)));
     if (rows.length > maxRows) throw tooMany(model.id, maxRows);
   }
   const finished = next === undefined ? await finish(session, query, fields, rows) : rows;
   return groupByKey(rows, finished, key, fields);
+}
+
+/** For each of the keys its first rows. */
+function rankedSql(session: Session, { model, key, query }: LinkQuery, parts: RankedParts): RawBuilder<unknown> {
+  const keyRef = sql.ref(`r.${key.name}`);
+  const terms = orderTerms(session, model, "r", query.orders);
+  const order = terms.length === 0 ? sql`` : sql`ORDER BY ${sql.join(terms)}`;
+  const isOne = sql<SqlBool>`${keyRef} IN (${sql.join(parts.keys)})`;
+  const where = conjunction([isOne, ...queryConditions(session, model, "r", query)]);
+  return sql`
+    SELECT * FROM (
+      SELECT ${parts.list}, row_number() OVER (PARTITION BY ${keyRef} ${order}) AS "$rank"
+      FROM ${tableSql(session, model)} AS r WHERE ${where}
+    ) AS k WHERE "$rank" <= ${parts.perParent} ORDER BY "$rank" LIMIT ${parts.rowCount}`;
+}
+
+interface RankedParts {
+  readonly list: Expression<unknown>;
+  readonly keys: readonly Expression<unknown>[];
+  readonly perParent: number;
+  readonly rowCount: number;
 }
 
 function groupByKey(

@@ -10,14 +10,14 @@
 import { type Json, type JsonObject, MeshError } from "@mesh/kernel";
 import { type Expression, type RawBuilder, type SqlBool, sql } from "kysely";
 
-import { type Session, tableOf } from "./access.ts";
+import { type Session, tableSql } from "./access.ts";
 import { escaped } from "./comparison.ts";
 import { documentOf } from "./ddl.ts";
 import { textOf } from "./json-text.ts";
 import type { Column, ModelDefinition } from "./model.ts";
 import { parseQuery } from "./parse-query.ts";
-import { decodeRow, fetchBounded, type Row, type Select } from "./read-rows.ts";
-import { readable } from "./value-codec.ts";
+import type { Query } from "./query.ts";
+import { decodeRow, fetchBounded, type Row } from "./read-rows.ts";
 import { conjunction, orderTerms, queryConditions } from "./where-sql.ts";
 
 /** What to look for. */
@@ -101,46 +101,42 @@ async function searchModel(
   const texts = [...model.columns.values()].filter(isSearched);
   if (texts.length === 0) return [];
   const query = parseQuery(session, model, queryOf(request));
-  const columns = [
-    ...new Set([
-      ...(query.select ?? model.columns.values()),
-      ...texts,
-      ...(model.primaryKey ? [model.primaryKey] : []),
-    ]),
-  ];
+  const key = model.primaryKey === undefined ? [] : [model.primaryKey];
+  const columns = [...new Set([...(query.select ?? model.columns.values()), ...texts, ...key])];
+  const rowCount = request.limit;
+  const found = await fetchBounded(session, model, { columns, rowCount }, (list) =>
+    scoredSql(session, model, { list, query, terms, columns, texts, rowCount }),
+  );
+  return found.map((raw) => hitOf(model, decodeRow(session, model, columns, raw), Number(raw["$score"]), query.select));
+}
+
+interface ScoredParts {
+  readonly list: Expression<unknown>;
+  readonly query: Query;
+  readonly terms: readonly Term[];
+  readonly columns: readonly Column[];
+  readonly texts: readonly Column[];
+  readonly rowCount: number;
+}
+
+function scoredSql(session: Session, model: ModelDefinition, parts: ScoredParts): RawBuilder<unknown> {
+  const { query, columns, texts } = parts;
   const document = documentOf(
     texts.map((column) => column.name),
     "r",
   );
-  const order = sql.join(orderTerms(session, model, "r", query.orders), sql`, `);
-  const base = session.db
-    .selectFrom(`${tableOf(session, model)} as r`)
-    .select(columns.map((column) => readable(column, `r.${column.name}`).as(column.name)))
-    .select(document.as("$text"))
-    .select(sql`to_tsvector('simple', ${document})`.as("$words"))
-    .select(
-      (model.primaryKey === undefined && query.orders.length === 0
-        ? sql`0`
-        : sql`row_number() OVER (ORDER BY ${order})`
-      ).as("$rank"),
-    )
-    .where(conjunction(queryConditions(session, model, "r", query)))
-    // Keeps the planner from making the document anew for each term.
-    .offset(0);
-  const scored = session.db
-    .selectFrom(base.as("b"))
-    .select(columns.map((column) => sql.ref(`b.${column.name}`).as(column.name)))
-    .select(["b.$rank", scoreOf(terms).as("$score")]);
-  const best =
-    query.orders.length > 0 ? sql`${sql.ref("s.$rank")}` : sql`${sql.ref("s.$score")} DESC, ${sql.ref("s.$rank")}`;
-  const select = session.db
-    .selectFrom(scored.as("s"))
-    .selectAll("s")
-    .where(sql<SqlBool>`${sql.ref("s.$score")} > 0`)
-    .orderBy(best)
-    .limit(request.limit) as Select;
-  const found = await fetchBounded(session, columns, select, request.limit);
-  return found.map((raw) => hitOf(model, decodeRow(session, model, columns, raw), Number(raw["$score"]), query.select));
+  const order = orderTerms(session, model, "r", query.orders);
+  const rank = order.length === 0 ? sql`0` : sql`row_number() OVER (ORDER BY ${sql.join(order)})`;
+  const names = sql.join(columns.map((column) => sql.ref(`b.${column.name}`)));
+  const best = query.orders.length > 0 ? sql`"$rank"` : sql`"$score" DESC, "$rank"`;
+  // The offset keeps the planner from making the document anew for each term.
+  return sql`
+    SELECT * FROM (
+      SELECT ${names}, "$rank", ${scoreOf(parts.terms)} AS "$score" FROM (
+        SELECT ${parts.list}, ${document} AS "$text", to_tsvector('simple', ${document}) AS "$words", ${rank} AS "$rank"
+        FROM ${tableSql(session, model)} AS r WHERE ${conjunction(queryConditions(session, model, "r", query))} OFFSET 0
+      ) AS b
+    ) AS s WHERE "$score" > 0 ORDER BY ${best} LIMIT ${parts.rowCount}`;
 }
 
 function scoreOf(terms: readonly Term[]): RawBuilder<number> {

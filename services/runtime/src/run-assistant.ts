@@ -12,7 +12,7 @@ import { type Clock, type Json, type JsonObject, MeshError } from "@mesh/kernel"
 
 import { callAgent, resumeAgent, Suspension } from "./agent-call.ts";
 import { AgentContext } from "./agent-context.ts";
-import type { AgentResponse } from "./agent-request.ts";
+import { type AgentResponse, assistantOf } from "./agent-request.ts";
 import { chatText, type ChatMessage } from "./chat-message.ts";
 import type { OutputMessage, RunOutcome, SuspendedRun, Usage } from "./message.ts";
 import { usageOf } from "./model-run.ts";
@@ -25,6 +25,7 @@ import { RunShared } from "./run-shared.ts";
 import { readSavedRun, type SavedRun, writeSavedRun } from "./saved-run.ts";
 import { skips } from "./skip.ts";
 import { SpokenText } from "./spoken-text.ts";
+import { runTool, toolRunOf } from "./tool-run.ts";
 import { Trace } from "./trace.ts";
 
 /** How a run ended; a failed or cancelled one may have cost something too. */
@@ -119,8 +120,12 @@ async function execute(io: RunIo): Promise<RunEnded> {
   const { out, shared, spoken, saved, signal } = io;
   if (signal.aborted) throw new MeshError("cancelled", "the run was cancelled");
   const { input, ports } = shared;
+  const toolRun = toolRunOf(input.options);
   const messages = input.messages ?? [{ role: "user", content: input.input }];
-  if (messages.every((message) => chatText(message).trim() === "" && !Array.isArray(message.content))) {
+  if (
+    toolRun === undefined &&
+    messages.every((message) => chatText(message).trim() === "" && !Array.isArray(message.content))
+  ) {
     throw new MeshError("invalid_argument", "the input is empty; say what the assistant should do");
   }
   const { runId } = input.context;
@@ -130,6 +135,10 @@ async function execute(io: RunIo): Promise<RunEnded> {
   });
   const context = new AgentContext({ shared, out, trace, signal, depth: 0 });
   if (saved?.spent !== undefined) shared.spend(saved.spent);
+  if (toolRun !== undefined) {
+    const { output, next } = await runTool(toolRun, assistantOf(input.assistantId, input), context);
+    return { outcome: { output, finish_reason: "stop", usage: usageOf(shared.stats), next } };
+  }
   try {
     const response = await answer(messages, context, saved);
     await remember(messages, spoken, shared, signal);

@@ -5,6 +5,7 @@ import { type Json, MeshError } from "@mesh/kernel";
 import type { ContextSeed, ScriptArgument } from "@mesh/scripts";
 
 import type { AgentContext } from "./agent-context.ts";
+import type { OpCaller } from "./op/op-table.ts";
 
 /** The two functions of `src/index.ts` that the runtime calls. */
 export type HookName = "Create" | "Next";
@@ -32,15 +33,35 @@ export async function hasHook(name: HookName, assistant: Assistant, { shared }: 
   return (await scripts.program(assistant.hooks)).functions.includes(name);
 }
 
-/** Calls a function of a script file by its process name; `ctx` comes last, as it does for MCP tools. */
+/**
+ * Calls a function of a script by its process name, such as `scripts.math.Add` or `agents.shop.order.List`. Tools get the
+ * agent's `ctx` as their last argument.
+ */
 export async function callFunction(
-  file: ScriptFile,
-  fn: string,
+  name: string,
   args: readonly Json[],
-  { context, assistantId }: { readonly context: AgentContext; readonly assistantId: string },
+  { context, assistantId }: OpCaller,
+  ctxAt: "last" | "none",
 ): Promise<Json | undefined> {
-  const call = { path: file.path, fn, args, assistantId: file.assistantId ?? assistantId, label: `${file.id}.${fn}` };
-  return callScript(call, context, "none");
+  const { scripts } = context.shared.input.app;
+  const dot = name.lastIndexOf(".");
+  const file = scripts.get(name.slice(0, Math.max(0, dot)));
+  if (file === undefined) throw unknownFunction(name, scripts);
+  const call = {
+    path: file.path,
+    fn: name.slice(dot + 1),
+    args,
+    assistantId: file.assistantId ?? assistantId,
+    label: name,
+  };
+  return callScript(call, context, ctxAt);
+}
+
+function unknownFunction(name: string, scripts: ReadonlyMap<string, ScriptFile>): MeshError {
+  const group = name.slice(0, name.indexOf(".") + 1);
+  const known = [...scripts.keys()].filter((key) => key.startsWith(group)).slice(0, 20);
+  const there = known.length === 0 ? `the app has no ${group}*` : `there are ${known.join(", ")}`;
+  return new MeshError("not_found", `there is no process "${name}"; ${there}`);
 }
 
 interface FunctionCall {
@@ -52,7 +73,7 @@ interface FunctionCall {
 }
 
 /** Calls any function; `ctxAt` says where the agent's `ctx` stands among the arguments. */
-export async function callScript(
+async function callScript(
   { path, fn, args, assistantId, label }: FunctionCall,
   context: AgentContext,
   ctxAt: "first" | "last" | "none",

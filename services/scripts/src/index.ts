@@ -1,3 +1,5 @@
+export type { AppReader } from "./bundle/resolve-import.ts";
+export { ScriptBundler, type ScriptBundlerOptions } from "./bundle/script-bundler.ts";
 export type {
   ContextSeed,
   HostOps,
@@ -9,6 +11,9 @@ export type {
   ScriptResult,
   ScriptStats,
 } from "./call.ts";
+export { type ScriptLimit, ScriptError, ScriptLimitError } from "./host/script-error.ts";
+export { ScriptHost, type ScriptHostDeps, type ScriptHostOptions } from "./host/script-host.ts";
+export type { SourcePosition } from "./host/source-stack.ts";
 export { ContextMemory } from "./memory/context-memory.ts";
 export {
   type AgentOutcome,
@@ -26,3 +31,6 @@ export {
 export type { ProcessCaller, Scope } from "./process/process-caller.ts";
 export { addressedGroup, functionGroup, type ProcessGroup } from "./process/process-group.ts";
 export { ProcessRegistry } from "./process/process-registry.ts";
+export { type StandardProcessDeps, standardProcesses } from "./process/standard-processes.ts";
+export type { StoreOperation, StorePort } from "./process/store-port.ts";
+export { HttpClient } from "./process/http-client.ts";

@@ -148,6 +148,7 @@ export interface Context {
 /** See {@link Context}. */
 export interface ContextConstructor {
   new (options?: Values): Context;
+  (options?: Values): Context;
 }
 
 /**

@@ -14,6 +14,8 @@ export interface FS {
   IsDir(path: string): boolean;
   /** Whether it is a file. */
   IsFile(path: string): boolean;
+  /** Whether it is a link. */
+  IsLink(path: string): boolean;
   /**
    * Text of a file.
    * @example
@@ -22,6 +24,8 @@ export interface FS {
   ReadFile(path: string): string;
   /** Bytes of a file, as base64. */
   ReadFileBase64(path: string): string;
+  /** Bytes of a file. */
+  ReadFileBuffer(path: string): Uint8Array;
   /**
    * Writes a file and gives the number of bytes.
    * @example
@@ -30,6 +34,8 @@ export interface FS {
   WriteFile(path: string, content: string): number;
   /** Writes bytes given as base64 and gives their number. */
   WriteFileBase64(path: string, base64: string): number;
+  /** Writes bytes and gives their number. */
+  WriteFileBuffer(path: string, bytes: Uint8Array | ArrayBuffer): number;
   /** Adds to the end of a file and gives the number of bytes. */
   AppendFile(path: string, content: string): number;
   /**
@@ -38,10 +44,18 @@ export interface FS {
    * const notes = new FS("data").ReadDir("/notes", true);
    */
   ReadDir(path: string, recursive?: boolean): string[];
+  /**
+   * Paths that match a pattern.
+   * @example
+   * const notes = new FS("data").Glob("/notes/*.md");
+   */
+  Glob(pattern: string): string[];
   /** Makes a folder. */
   Mkdir(path: string): void;
   /** Makes a folder, and those above it. */
   MkdirAll(path: string): void;
+  /** Makes a folder with a name nobody has, and gives its path. */
+  MkdirTemp(path?: string, pattern?: string): string;
   /** Removes a file or an empty folder. */
   Remove(path: string): void;
   /** Removes a folder and all in it. */
@@ -56,6 +70,12 @@ export interface FS {
   Size(path: string): number;
   /** Seconds since 1970 of its last change. */
   ModTime(path: string): number;
+  /** Its permissions, as a number. */
+  Mode(path: string): number;
+  /** Changes its permissions. */
+  Chmod(path: string, mode: number): void;
+  /** The path from the root. */
+  Abs(path: string): string;
   /** The last part of a path. */
   BaseName(path: string): string;
   /** All but the last part of a path. */
@@ -64,11 +84,18 @@ export interface FS {
   ExtName(path: string): string;
   /** The kind of content, by ending. */
   MimeType(path: string): string;
+  /** Packs a file or folder. */
+  Zip(from: string, to: string): void;
+  /** Unpacks, and gives the paths. */
+  Unzip(from: string, to: string): string[];
+  /** Joins files to one. */
+  Merge(files: string[], to: string): void;
 }
 
 /** See {@link FS}. */
 export interface FSConstructor {
   new (root: string): FS;
+  (root: string): FS;
 }
 
 /**

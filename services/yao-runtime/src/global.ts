@@ -17,37 +17,52 @@ import type { QueryConstructor } from "./query.ts";
 import type { StoreConstructor } from "./store.ts";
 import type * as testingTypes from "./testing.ts";
 import type { TraceConstructor } from "./trace.ts";
+import type { AuthorizedFunction, UseFunction } from "./use.ts";
 import type { Value } from "./value.ts";
 
 declare global {
+  /** Calls a process by name and gives what it returns. */
   const Process: ProcessFunction;
+  /** Calls several processes at the same time and waits for all. */
   const All: ProcessesFunction;
+  /** Waits for the first process that succeeds. */
   const Any: ProcessesFunction;
+  /** Waits for the first process that ends, well or not. */
   const Race: ProcessesFunction;
+  /** Requests to other servers. */
   const http: Http;
+  /** Opens files under a root, such as `data`. */
   const FS: FSConstructor;
+  /** Opens a store by name. */
   const Store: StoreConstructor;
+  /** Queries over the data models of the workspace. */
   const Query: QueryConstructor;
+  /** An error with a code: `throw new Exception("closed", 409)`. */
   const Exception: ExceptionConstructor;
+  /** Lines for the log of the run. */
   const log: Log;
+  /** Waiting, and starting something later. */
   const time: Time;
+  /** The text of a key in the language of the run. */
   const $L: TranslateFunction;
+  /** Who is asking; the same as `ctx.authorized`. */
+  const Authorized: AuthorizedFunction;
+  /** Makes something, hands it to a function and releases it when that ends. */
+  const Use: UseFunction;
+  /** Another view of the running request, for functions that have no `ctx`. */
   const Context: ContextConstructor;
+  /** One MCP server. */
   const MCP: McpConstructor;
+  /** The trace of the run, for functions that have no `ctx`. */
   const Trace: TraceConstructor;
 
-  /**
-   * Who is asking; the same as `ctx.authorized`.
-   * @example
-   * const { user_id } = Authorized();
-   */
-  function Authorized(): agentTypes.AuthorizedInfo;
-
   interface Console {
+    assert(condition?: Value, ...values: Value[]): void;
     debug(...values: Value[]): void;
     error(...values: Value[]): void;
     info(...values: Value[]): void;
     log(...values: Value[]): void;
+    trace(...values: Value[]): void;
     warn(...values: Value[]): void;
   }
   var console: Console;

@@ -22,3 +22,4 @@ export { type Page, Query } from "./query.ts";
 export { Store } from "./store.ts";
 export type * as testing from "./testing.ts";
 export { Trace, type TraceNode, type TraceNodeOption } from "./trace.ts";
+export { Authorized, Use } from "./use.ts";

@@ -13,6 +13,7 @@ import { All, Any, Process, Race } from "./process.ts";
 import { Query } from "./query.ts";
 import { Store } from "./store.ts";
 import { Trace } from "./trace.ts";
+import { Authorized, Use } from "./use.ts";
 
 test.each<[string, () => unknown]>([
   ["Process", () => Process("utils.str.UUID")],
@@ -25,6 +26,8 @@ test.each<[string, () => unknown]>([
   ["Query", () => new Query()],
   ["Exception", () => new Exception("x", 1)],
   ["Exception", () => Exception("x")],
+  ["Authorized", () => Authorized()],
+  ["Use", () => Use(FS, "data", () => 1)],
   ["Context", () => new Context()],
   ["MCP", () => MCP("shop")],
   ["Trace", () => new Trace()],

@@ -39,6 +39,7 @@ export interface Query {
 /** See {@link Query}. */
 export interface QueryConstructor {
   new (connector?: string): Query;
+  (connector?: string): Query;
 }
 
 /**

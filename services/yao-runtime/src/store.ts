@@ -23,7 +23,7 @@ export interface Store {
    * @example
    * const rate = new Store("cache").GetSet("rate", () => http.Get("https://api.example.com/rate").data, 600);
    */
-  GetSet<T = Value>(key: string, make: (key: string) => T, ttl?: TimeToLive): T;
+  GetSet<T = Value>(key: string, make: (key: string) => T, ttl?: number): T;
   /** Whether there is such a key. */
   Has(key: string): boolean;
   /** Removes a key; `*` stands for anything. */
@@ -47,7 +47,7 @@ export interface Store {
   /** Removes several at once. */
   DelMulti(keys: string[]): void;
   /** Several values; what is missing is made by the function and kept. */
-  GetSetMulti(keys: string[], make: (key: string) => Value, ttl?: TimeToLive): Values;
+  GetSetMulti(keys: string[], make: (key: string) => Value, ttl?: number): Values;
   /** Counts up and gives the new number. */
   Incr(key: string, delta?: number): number;
   /** Counts down and gives the new number. */
@@ -83,6 +83,7 @@ export interface Store {
 /** See {@link Store}. */
 export interface StoreConstructor {
   new (id: string): Store;
+  (id: string): Store;
 }
 
 /**

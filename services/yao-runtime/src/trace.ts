@@ -155,6 +155,7 @@ export interface TraceSpace {
 /** See {@link Trace}. */
 export interface TraceConstructor {
   new (): Trace;
+  (): Trace;
 }
 
 /**

@@ -32,6 +32,9 @@ ${passing(server)} (suite \`all\`, server with resumable sessions).
 
 ${table(server)}
 
+The warnings of \`server-sse-polling\`: the suite makes that request with protocol version 2025-03-26, whose clients could not take the events it
+then looks for; clients of 2025-11-25 and later get them.
+
 ## Client
 
 ${passing(client)}. The suite's other client scenarios are about OAuth: our client sends the token its configuration names and starts no

@@ -31,7 +31,8 @@ const TIMEOUT_MS = 120_000;
 /** The client scenarios that say something about ours; the others are about OAuth, which it does not do. */
 const CLIENT_SCENARIOS = ["initialize", "tools_call", "sse-retry", "elicitation-sep1034-client-defaults"] as const;
 
-const manifest = createRequire(import.meta.url).resolve("@modelcontextprotocol/conformance/package.json");
+const require = createRequire(import.meta.url);
+const manifest = require.resolve("@modelcontextprotocol/conformance/package.json");
 /** Its version. */
 export const conformanceVersion: Promise<string> = readFile(manifest, "utf8").then(
   (text) => (JSON.parse(text) as { readonly version: string }).version,
@@ -61,7 +62,9 @@ export async function runServerSuite(): Promise<readonly ScenarioResult[]> {
 export async function runClientSuite(): Promise<readonly ScenarioResult[]> {
   const client = join(import.meta.dirname, "conformance-client.ts");
   // The suite splits the command at blanks, so neither path may have one.
-  const command = `${process.execPath} --import tsx --conditions=@mesh/source ${client}`;
+  // Runners have no code generation, so this has none.
+  const flags = "--disallow-code-generation-from-strings --import tsx --conditions=@mesh/source";
+  const command = `${process.execPath} ${flags} ${client}`;
   const results: ScenarioResult[] = [];
   for (const scenario of CLIENT_SCENARIOS) {
     results.push(...(await runSuite(["client", "--command", command, "--scenario", scenario])));

@@ -15,13 +15,15 @@ import { together, type Until } from "./race.ts";
 
 const MAX_REQUESTS = 64;
 
-interface Asked {
+/** One completion as it is asked for. */
+export interface Asked {
   readonly connector: string;
   readonly messages: Json;
   readonly options: JsonObject;
 }
 
-interface How {
+/** Who watches it and what stops it. */
+export interface How {
   readonly tap: ChunkTap;
   readonly isShown: boolean;
   readonly signal: AbortSignal;

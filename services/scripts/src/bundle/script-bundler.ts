@@ -14,6 +14,7 @@ import { MeshError } from "@mesh/kernel";
 
 import type { ScriptProgram } from "../call.ts";
 import { GUEST_GLOBALS } from "../guest-globals.ts";
+import { appPath } from "./app-path.ts";
 import { PROGRAM_HEAD, programText } from "./program-text.ts";
 import { type AppReader, resolveImport } from "./resolve-import.ts";
 import { type TopLevel, topLevelOf } from "./top-level.ts";
@@ -209,11 +210,6 @@ function explained(error: unknown, entry: string): MeshError {
 function located({ text, location, detail }: Message): string {
   const reason = detail instanceof Error ? detail.message : text;
   return location === null ? reason : `${appPath(location.file)}:${location.line}:${location.column + 1} ${reason}`;
-}
-
-/** esbuild shows paths of our namespace as `app:path`. */
-export function appPath(path: string): string {
-  return path.startsWith("app:") ? path.slice("app:".length) : path;
 }
 
 function isBuildFailure(error: unknown): error is BuildFailure {

@@ -15,6 +15,7 @@ import type { LookupFunction } from "node:net";
 import { type Clock, errorText, MeshError } from "@mesh/kernel";
 import { Agent, fetch, type Response } from "undici";
 
+import { Deadline } from "./deadline.ts";
 import { type AllowUrl, allowUrl } from "./http-address.ts";
 import { linesOf } from "./http-line.ts";
 import {
@@ -52,6 +53,7 @@ const DEFAULT_LIMITS: HttpLimits = {
   maxLineLength: 1024 * 1024,
   maxRedirects: 5,
 };
+const MAX_ORIGINS = 64;
 const CREDENTIALS = ["authorization", "cookie", "proxy-authorization", "x-api-key"];
 
 /** Sends requests of scripts; one for a runner. */
@@ -72,10 +74,10 @@ export class HttpClient implements AsyncDisposable {
   /** Sends a request and reads the whole answer. */
   async send(request: HttpRequest, signal: AbortSignal): Promise<HttpResponse> {
     const wire = toWire(request);
-    using timer = this.#timer(signal, this.#limits.timeoutMs);
-    // Awaited here: the timer is disposed of when this function is left.
-    return await this.#answer(timer, async () => {
-      const response = await this.#follow(wire, timer.signal);
+    using deadline = new Deadline(this.#clock, signal, this.#limits.timeoutMs);
+    // Awaited here: the deadline is disposed of when this function is left.
+    return await this.#answer(deadline, async () => {
+      const response = await this.#follow(wire, deadline.signal);
       const bytes = await this.#body(response, wire.url);
       const data = toData(bytes, response.headers.get("content-type") ?? "");
       return { ...head(response), data };
@@ -89,12 +91,12 @@ export class HttpClient implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<HttpResponse> {
     const wire = toWire(request);
-    using timer = this.#timer(signal, this.#limits.streamIdleMs);
+    using deadline = new Deadline(this.#clock, signal, this.#limits.streamIdleMs);
     let failure: { readonly error: unknown } | undefined;
-    const answer = await this.#answer(timer, async () => {
-      const response = await this.#follow(wire, timer.signal);
-      for await (const line of linesOf(timer.watching(response.body ?? []), this.#limits.maxLineLength)) {
-        timer.pause();
+    const answer = await this.#answer(deadline, async () => {
+      const response = await this.#follow(wire, deadline.signal);
+      for await (const line of linesOf(deadline.watching(response.body ?? []), this.#limits.maxLineLength)) {
+        deadline.pause();
         // What the script's function throws is the script's own error, not a failure of the connection.
         const isWanted = await Promise.resolve(line)
           .then(onLine)
@@ -103,7 +105,7 @@ export class HttpClient implements AsyncDisposable {
             return false;
           });
         if (!isWanted) break;
-        timer.restart();
+        deadline.restart();
       }
       return { ...head(response), data: null };
     });
@@ -119,14 +121,14 @@ export class HttpClient implements AsyncDisposable {
   }
 
   /** Turns "no answer" into an answer, and leaves refusals and cancellation as errors. */
-  async #answer(timer: Timer, exchange: () => Promise<HttpResponse>): Promise<HttpResponse> {
+  async #answer(deadline: Deadline, exchange: () => Promise<HttpResponse>): Promise<HttpResponse> {
     try {
       return await exchange();
     } catch (error) {
       const refusal = findMeshError(error);
       if (refusal !== undefined) throw refusal;
-      if (timer.isOver()) return noAnswer(`no answer within ${timer.ms / 1000} s`);
-      if (timer.signal.aborted) throw new MeshError("cancelled", "the request was given up: the run is over");
+      if (deadline.isOver()) return noAnswer(`no answer within ${deadline.ms / 1000} s`);
+      if (deadline.signal.aborted) throw new MeshError("cancelled", "the request was given up: the run is over");
       return noAnswer(`the server could not be reached: ${reasonOf(error)}`);
     }
   }
@@ -200,54 +202,6 @@ export class HttpClient implements AsyncDisposable {
       parts.push(part);
     }
     return Buffer.concat(parts);
-  }
-
-  #timer(outer: AbortSignal, ms: number): Timer {
-    return new Timer(this.#clock, outer, ms);
-  }
-}
-
-const MAX_ORIGINS = 64;
-
-/** A deadline that can be pushed back, and the caller's signal, as one signal. */
-class Timer implements Disposable {
-  readonly signal: AbortSignal;
-  readonly ms: number;
-  readonly #clock: Pick<Clock, "after">;
-  readonly #late = new AbortController();
-  #cancel: () => void;
-
-  constructor(clock: Pick<Clock, "after">, outer: AbortSignal, ms: number) {
-    this.#clock = clock;
-    this.ms = ms;
-    this.signal = AbortSignal.any([outer, this.#late.signal]);
-    this.#cancel = clock.after(ms, () => this.#late.abort());
-  }
-
-  /** Whether the time was over before the caller gave up. */
-  isOver(): boolean {
-    return this.#late.signal.aborted;
-  }
-
-  pause(): void {
-    this.#cancel();
-  }
-
-  restart(): void {
-    this.#cancel();
-    if (!this.isOver()) this.#cancel = this.#clock.after(this.ms, () => this.#late.abort());
-  }
-
-  /** The same parts; each pushes the deadline back. */
-  async *watching<T>(parts: AsyncIterable<T> | Iterable<T>): AsyncGenerator<T> {
-    for await (const part of parts) {
-      this.restart();
-      yield part;
-    }
-  }
-
-  [Symbol.dispose](): void {
-    this.#cancel();
   }
 }
 

@@ -1,0 +1,84 @@
+/**
+ * What the runs of one workspace share in one process: the host of its scripts, its MCP servers, its connections, its folder.
+ *
+ * Nothing is started before a run needs it; `close` ends whatever was.
+ */
+
+import type { Log } from "@mesh/agent";
+import type { App } from "@mesh/assistants";
+import type { Clock } from "@mesh/kernel";
+import { McpClients } from "@mesh/mcp";
+import { HttpClient, ScriptBundler, ScriptHost } from "@mesh/scripts";
+
+import type { OpCaller } from "../op/op-table.ts";
+import { callToolProcess, runProcesses } from "../process/run-process.ts";
+import type { RunPorts } from "../run-input.ts";
+import type { StatePort } from "../state-port.ts";
+import { WorkspaceFiles } from "./workspace-files.ts";
+
+/** What a workbench is made of. */
+export interface WorkbenchOptions {
+  readonly clock: Clock;
+  /** The workspace's folder on this device. */
+  readonly dir: string;
+  /** What MCP servers may see of this process's environment. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly version: string;
+  readonly log: Log;
+}
+
+/** What one run brings. */
+export interface WorkbenchRun {
+  readonly app: App;
+  readonly state: StatePort;
+  /** Variables the run may read. */
+  readonly variables: Readonly<Record<string, string>>;
+  /** What its commands see. */
+  readonly commandEnv: Readonly<Record<string, string | undefined>>;
+}
+
+/** See the file comment. */
+export class Workbench implements AsyncDisposable {
+  readonly #options: WorkbenchOptions;
+  readonly #bundler = new ScriptBundler();
+  readonly #scripts: ScriptHost;
+  readonly #http: HttpClient;
+  readonly #mcp: McpClients<OpCaller>;
+
+  constructor(options: WorkbenchOptions) {
+    const { clock, dir, env, version, log } = options;
+    this.#options = options;
+    this.#scripts = new ScriptHost({ clock });
+    this.#http = new HttpClient({ clock });
+    this.#mcp = new McpClients<OpCaller>({
+      clock,
+      callProcess: callToolProcess,
+      env,
+      cwd: dir,
+      fetch: globalThis.fetch,
+      log,
+      clientInfo: { name: "yao", version },
+    });
+  }
+
+  /** The ports of one run. */
+  portsOf({ app, state, variables, commandEnv }: WorkbenchRun): Pick<RunPorts, "scripts" | "mcp" | "state" | "files"> {
+    const { clock, dir } = this.#options;
+    const reader = { read: (path: string): string | undefined => app.file(path) };
+    const env = (name: string): string | undefined => (Object.hasOwn(variables, name) ? variables[name] : undefined);
+    return {
+      state,
+      mcp: this.#mcp,
+      files: new WorkspaceFiles({ clock, dir, env: commandEnv }),
+      scripts: {
+        program: (path) => this.#bundler.bundle(reader, path),
+        call: (call, ops, signal) => this.#scripts.call(call, ops, signal),
+        processes: runProcesses({ clock, http: this.#http, state, env }),
+      },
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([this.#scripts.close(), this.#mcp.close(), this.#http[Symbol.asyncDispose]()]);
+  }
+}

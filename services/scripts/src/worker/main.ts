@@ -1,0 +1,84 @@
+/**
+ * A script worker: a thread that runs one call at a time, each in a fresh context. It is bundled into one text with the
+ * guest inside (`npm run gen`), so that it starts the same from sources and from built code.
+ */
+
+import { Script } from "node:vm";
+import { parentPort, workerData } from "node:worker_threads";
+
+import { CallService } from "./call-service.ts";
+import { type FromWorker, SHARED, type ToWorker, WORKER_STATES, type WorkerStart } from "./protocol.ts";
+import { Sandbox } from "./sandbox.ts";
+
+/** The guest's text; put in by the bundler. */
+declare const GUEST_SOURCE: string;
+
+type Call = Extract<ToWorker, { kind: "call" }>;
+
+const MAX_PROGRAMS = 64;
+
+const start = workerData as WorkerStart;
+const port = parentPort;
+const shared = new Int32Array(start.shared);
+const guest = new Script(GUEST_SOURCE, { filename: "yao:guest" });
+const programs = new Map<string, Script>();
+/** Made ahead while the worker is idle. */
+let spare: Sandbox | undefined = new Sandbox(guest);
+
+function programOf({ program }: Call): Script {
+  const known = programs.get(program.digest);
+  if (known !== undefined) return known;
+  const script = new Script(program.code ?? "", { filename: program.file });
+  programs.set(program.digest, script);
+  const [oldest] = programs.keys();
+  if (programs.size > MAX_PROGRAMS && oldest !== undefined) programs.delete(oldest);
+  return script;
+}
+
+/** What the function came to. A program that does not compile here is the script's fault like any other. */
+function outcomeOf(sandbox: Sandbox, call: Call): string {
+  let program: Script;
+  try {
+    program = programOf(call);
+  } catch (error) {
+    return `-${JSON.stringify({ name: "SyntaxError", message: error instanceof Error ? error.message : "unreadable" })}`;
+  }
+  return sandbox.run(program, call.fn, call.args);
+}
+
+function serve(call: Call): void {
+  if (port === null) return;
+  const sandbox = spare ?? new Sandbox(guest);
+  spare = undefined;
+  const service = new CallService(
+    {
+      port,
+      shared,
+      bufferBytes: start.bufferBytes,
+      now: () => performance.now(),
+      bufferBytesHeld: () => process.memoryUsage().arrayBuffers,
+    },
+    sandbox,
+    call.limits,
+  );
+  sandbox.connect((op, args) => service.serve(op, args));
+  if (call.memory !== "") sandbox.loadMemory(call.memory);
+  const outcome = outcomeOf(sandbox, call);
+  if (outcome.length > call.limits.resultBytes) service.stop("resultBytes", outcome.length);
+  const { operations, runMs } = service;
+  post({ kind: "done", outcome, changes: sandbox.takeChanges(), operations, runMs });
+  sandbox.close();
+  Atomics.store(shared, SHARED.state, WORKER_STATES.idle);
+}
+
+function post(message: FromWorker): void {
+  port?.postMessage(message);
+}
+
+port?.on("message", (message: ToWorker) => {
+  // Anything else came too late for its call.
+  if (message.kind !== "call") return;
+  serve(message);
+  spare = new Sandbox(guest);
+});
+post({ kind: "ready" });
