@@ -19,6 +19,7 @@ import { runEventsHandler } from "./event-source.ts";
 import { grpcServices } from "./grpc-service.ts";
 import { addHealthRoutes, type Readiness } from "./health.ts";
 import { addRoutes, answerOnce, createHttpApp, type HttpDeps } from "./http-server.ts";
+import { addMcpRoute } from "./mcp-route.ts";
 import { NatsTunnels, type NatsWebsocket } from "./nats-tunnel.ts";
 import type { Api } from "./operation.ts";
 import { operationOf } from "./operations.ts";
@@ -114,6 +115,7 @@ function assemble(deps: GatewayDeps): Parts {
   const page = answerOnce(http, operationOf("runs", "listRunEvents"), MAX_UNARY_MS);
   const events = runEventsHandler({ api, streams, errors, clock }, page);
   addRoutes(app, http, { ...options, replace: ({ method }) => (method === "listRunEvents" ? events : undefined) });
+  addMcpRoute(app, { ...http, streams });
   const rpc = createRpcServer(
     grpcServices({ api, admission, streams }),
     {

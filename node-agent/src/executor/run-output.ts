@@ -90,9 +90,10 @@ export class RunOutput {
   }
 }
 
-/** An event of kind `message`. */
+/** An event of kind `message`; what a trace or a log says of itself is one of that kind. */
 function eventOf(message: OutputMessage): NewEvent {
-  const body = JSON.stringify(message);
+  const isOwnKind = message.type === "trace" || message.type === "log";
+  const body = JSON.stringify(isOwnKind ? message.props : message);
   if (body.length > MAX_BODY_BYTES || Buffer.byteLength(body) > MAX_BODY_BYTES) {
     throw new MeshError(
       "resource_exhausted",
@@ -102,6 +103,7 @@ function eventOf(message: OutputMessage): NewEvent {
       },
     );
   }
+  if (isOwnKind) return { kind: message.type, body, deltaOf: "", durable: false };
   const data = endOfMessage(message);
   const ended = data?.["message_id"];
   return {

@@ -41,7 +41,12 @@ export async function runJob(job: RunJob, app: App, ports: JobPorts & RunSinks, 
     const { bench, state } = ports;
     const commands = commandEnv(job.env, ports.env);
     const shared = bench.portsOf({ app, state, variables: job.env, commandEnv: commands });
-    const outcome = await runAssistant(inputOf(job, app), { ...ports, ...shared, providers, tools }, ports.emit, signal);
+    const outcome = await runAssistant(
+      inputOf(job, app),
+      { ...ports, ...shared, providers, tools },
+      ports.emit,
+      signal,
+    );
     if ("pending" in outcome) {
       for (const piece of pieces(outcome.state)) await ports.keep(piece);
       return { state: "waiting", pending: outcome.pending };

@@ -199,3 +199,21 @@ test("the same message is translated for each model by its own rules", () => {
   expect(plain.messages.at(-1)).not.toHaveProperty("name");
   expect(named.messages.at(-1)).toHaveProperty("name");
 });
+
+test("the messages of a body are its last field and the same text in every request", () => {
+  const config = callOf({ api }, TURN, { systemPrompt: "S", maxTokens: 9 });
+  const [first, again] = [buildCompletionsRequest(config).body, buildCompletionsRequest(config).body];
+  expect(again).toBe(first);
+  expect(Object.keys(JSON.parse(first) as Body).at(-1)).toBe("messages");
+  const longer = buildCompletionsRequest({
+    ...config,
+    messages: [...TURN, answered([{ type: "text", text: "So" }], { api })],
+  });
+  expect(longer.body.startsWith(first.slice(0, -2))).toBe(true);
+});
+
+test("extra fields can replace the messages, and take them out", () => {
+  const replaced = [{ role: "user", content: "Only this" }, "odd"];
+  expect(build(TURN, { extraBody: { messages: replaced } }).messages).toEqual(replaced);
+  expect(build(TURN, { extraBody: { messages: null } })).not.toHaveProperty("messages");
+});

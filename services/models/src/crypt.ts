@@ -4,7 +4,7 @@ import { type Json, MeshError } from "@mesh/kernel";
 
 import { ColumnCipher, hashPassword } from "./column-cipher.ts";
 import type { Column, ModelDefinition } from "./model.ts";
-import { decodeValue, type Encoded, encodeValue } from "./value-codec.ts";
+import { decoderOf, type Encoded, encodeValue } from "./value-codec.ts";
 
 /** Gives the cipher of a column of one workspace. */
 export interface CipherSource {
@@ -45,8 +45,14 @@ export function comparable(ciphers: CipherSource, model: ModelDefinition, column
   return column.crypt === "AES" && typeof encoded === "string" ? ciphers.of(model, column).seal(encoded) : encoded;
 }
 
-/** A value that was read. */
-export function shown(ciphers: CipherSource, model: ModelDefinition, column: Column, value: unknown): Json {
-  if (column.crypt !== "AES" || typeof value !== "string") return decodeValue(column, value);
-  return ciphers.of(model, column).open(value);
+/** Makes what turns values that were read into JSON. */
+export function shownBy(ciphers: CipherSource, model: ModelDefinition, column: Column): (value: unknown) => Json {
+  const decode = decoderOf(column);
+  if (column.crypt !== "AES") return decode;
+  let cipher: ColumnCipher | undefined;
+  return (value) => {
+    if (typeof value !== "string") return decode(value);
+    cipher ??= ciphers.of(model, column);
+    return cipher.open(value);
+  };
 }

@@ -9,7 +9,7 @@ import { type Json, MeshError } from "@mesh/kernel";
 import { type Expression, type RawBuilder, type SqlBool, sql } from "kysely";
 
 import { type Session, tableSql } from "./access.ts";
-import { comparable, shown } from "./crypt.ts";
+import { comparable, shownBy } from "./crypt.ts";
 import { textOf } from "./json-text.ts";
 import type { Column, ModelDefinition } from "./model.ts";
 import type { LinkQuery, Query, With } from "./query.ts";
@@ -46,12 +46,7 @@ export async function readRows(session: Session, model: ModelDefinition, query: 
     const where = conjunction(conditions);
     return sql`SELECT ${list} FROM ${tableSql(session, model)} AS r WHERE ${where}${order} LIMIT ${slice.limit}${offset}`;
   });
-  return finish(
-    session,
-    query,
-    fields,
-    found.map((raw) => decodeRow(session, model, fields.all, raw)),
-  );
+  return finish(session, query, fields, decodeRows(session, model, fields.all, found));
 }
 
 /** How many rows fit a query. */
@@ -112,16 +107,19 @@ async function fetchCounted(
   );
 }
 
-/** A row of the driver as JSON. */
-export function decodeRow(
+/** Rows of the driver as JSON. */
+export function decodeRows(
   session: Session,
   model: ModelDefinition,
   columns: readonly Column[],
-  raw: Readonly<Record<string, unknown>>,
-): Row {
-  const row: Row = {};
-  for (const column of columns) row[column.name] = shown(session.ciphers, model, column, raw[column.name]);
-  return row;
+  raws: readonly RawRow[],
+): Row[] {
+  const fields = columns.map((column) => [column.name, shownBy(session.ciphers, model, column)] as const);
+  return raws.map((raw) => {
+    const row: Row = {};
+    for (const [name, decode] of fields) row[name] = decode(raw[name]);
+    return row;
+  });
 }
 
 /** Adds the related rows, then leaves out what the caller did not ask for. */
@@ -199,7 +197,7 @@ async function linkedRows(
     const found = await fetchBounded(session, model, { columns: fields.all, rowCount }, (list) =>
       rankedSql(session, link, { list, keys, perParent, rowCount }),
     );
-    rows.push(...found.map((raw) => decodeRow(session, model, fields.all, raw)));
+    rows.push(...decodeRows(session, model, fields.all, found));
     if (rows.length > maxRows) throw tooMany(model.id, maxRows);
   }
   const finished = next === undefined ? await finish(session, query, fields, rows) : rows;

@@ -17,7 +17,7 @@ import { textOf } from "./json-text.ts";
 import type { Column, ModelDefinition } from "./model.ts";
 import { parseQuery } from "./parse-query.ts";
 import type { Query } from "./query.ts";
-import { decodeRow, fetchBounded, type Row } from "./read-rows.ts";
+import { decodeRows, fetchBounded, type Row } from "./read-rows.ts";
 import { conjunction, orderTerms, queryConditions } from "./where-sql.ts";
 
 /** What to look for. */
@@ -107,7 +107,8 @@ async function searchModel(
   const found = await fetchBounded(session, model, { columns, rowCount }, (list) =>
     scoredSql(session, model, { list, query, terms, columns, texts, rowCount }),
   );
-  return found.map((raw) => hitOf(model, decodeRow(session, model, columns, raw), Number(raw["$score"]), query.select));
+  const rows = decodeRows(session, model, columns, found);
+  return rows.map((row, index) => hitOf(model, row, Number(found[index]?.["$score"]), query.select));
 }
 
 interface ScoredParts {

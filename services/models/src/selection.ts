@@ -33,7 +33,7 @@ export function isLong(column: Column): boolean {
 /** Whether the database cut a value of these rows. */
 export function wasCut({ columns, cut }: Selection, rows: readonly Readonly<Record<string, unknown>>[]): boolean {
   if (cut === undefined) return false;
-  const long = columns.filter(isLong);
+  const long = columns.filter((column) => isCut(column, cut));
   return rows.some((row) =>
     long.some((column) => {
       const value = row[column.name];
@@ -85,9 +85,13 @@ export class SelectionCache {
   }
 }
 
+function isCut(column: Column, cut: number): boolean {
+  return maxBytes(column) > cut * BYTES_PER_CHARACTER;
+}
+
 function readCut(column: Column, cut: number | undefined): Expression<unknown> {
   const whole = readable(column, `r.${column.name}`);
-  if (cut === undefined || !isLong(column)) return whole;
+  if (cut === undefined || !isCut(column, cut)) return whole;
   return column.kind === "binary"
     ? sql`substring(${whole} FROM 1 FOR ${sql.lit(cut)})`
     : sql`left(${whole}, ${sql.lit(cut)})`;

@@ -34,7 +34,7 @@ export function bound(column: Column, value: Encoded): Expression<unknown> {
   return sql`${value}`;
 }
 
-/** The expression that reads a column so that {@link decodeValue} can turn it into JSON. */
+/** The expression that reads a column so that {@link decoderOf} can turn it into JSON. */
 export function readable(column: Column, ref: string): RawBuilder<unknown> {
   const at = sql.ref(ref);
   switch (column.kind) {
@@ -52,20 +52,11 @@ export function readable(column: Column, ref: string): RawBuilder<unknown> {
   }
 }
 
-/** Turns what {@link readable} gave into JSON. */
-export function decodeValue(column: Column, value: unknown): Json {
-  if (value === null || value === undefined) return null;
-  switch (column.kind) {
-    case "bigint":
-    case "decimal":
-      return exactNumber(value as string);
-    case "json":
-      return JSON.parse(value as string) as Json;
-    case "binary":
-      return Buffer.isBuffer(value) ? value.toString("base64") : null;
-    default:
-      return value as Json;
-  }
+/** Makes what turns the values {@link readable} gives into JSON. */
+export function decoderOf(column: Column): (value: unknown) => Json {
+  const decode = DECODERS[column.kind];
+  if (decode === undefined) return (value) => (value ?? null) as Json;
+  return (value) => (value === null || value === undefined ? null : decode(value));
 }
 
 /** The longest a value can be in bytes when read. */
@@ -97,6 +88,13 @@ const ENCODERS: Readonly<Record<ColumnKind, (column: Column, value: Json) => Enc
   json: encodeJson,
   uuid: encodeUuid,
   binary: encodeBytes,
+};
+
+const DECODERS: Readonly<Partial<Record<ColumnKind, (value: unknown) => Json>>> = {
+  bigint: (value) => exactNumber(value as string),
+  decimal: (value) => exactNumber(value as string),
+  json: (value) => JSON.parse(value as string) as Json,
+  binary: (value) => (Buffer.isBuffer(value) ? value.toString("base64") : null),
 };
 
 function encodeWhole(column: Column, value: Json): number | string {
@@ -202,6 +200,8 @@ function dateText(text: string, isDateOnly: boolean): string | undefined {
 }
 
 function exactNumber(text: string): number | string {
+  // So few digits are always exact.
+  if (text.length <= 15) return Number(text);
   const trimmed = text.includes(".") ? text.replace(/\.?0+$/, "") : text;
   const number = Number(trimmed);
   const digits = trimmed.replaceAll(/\D/g, "").replace(/^0+/, "");

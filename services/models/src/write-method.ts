@@ -9,7 +9,7 @@ import { isKeyTaken } from "./model-error.ts";
 import { parseQuery, requireColumn } from "./parse-query.ts";
 import type { Query } from "./query.ts";
 import { keyArgument, missingRow } from "./read-method.ts";
-import { encodeValue } from "./value-codec.ts";
+import { decoderOf, encodeValue } from "./value-codec.ts";
 import {
   advanceKeys,
   type Assignment,
@@ -149,7 +149,7 @@ async function saveOne(session: Session, model: ModelDefinition, input: Json): P
     return created;
   }
   if (Object.keys(rest).some((name) => model.columns.has(name))) {
-    if (await updateRow(session, model, key, await changes(session, model, rest))) return key;
+    if (await updateRow(session, model, key, await changes(session, model, rest))) return keyAsRead(model, key);
   }
   const row = await newRow(session, model, input);
   const update = Object.keys(rest).filter((name) => model.columns.has(name) && name !== MANAGED.createdAt);
@@ -185,6 +185,12 @@ async function withFreshKeys<T>(session: Session, model: ModelDefinition, work: 
 
 function inTransaction<T>(session: Session, work: (inner: Session) => Promise<T>): Promise<T> {
   return session.db.transaction().execute((tx) => work({ ...session, db: tx }));
+}
+
+// A key given as text comes back as the number it is read as.
+function keyAsRead(model: ModelDefinition, key: Json): Json {
+  const column = keyColumn(model);
+  return decoderOf(column)(encodeValue(column, key));
 }
 
 function keyQuery(model: ModelDefinition, key: Json): Query {

@@ -9,8 +9,8 @@
 import { isObject, type Json, MeshError } from "@mesh/kernel";
 import { type Expression, type RawBuilder, sql } from "kysely";
 
-import { type Session, tableOf, writable } from "./access.ts";
-import { shown, stored } from "./crypt.ts";
+import { type Session, tableOf, tableSql, writable } from "./access.ts";
+import { shownBy, stored } from "./crypt.ts";
 import { type Column, MANAGED, type ModelDefinition } from "./model.ts";
 import { requireColumn } from "./parse-query.ts";
 import type { Query } from "./query.ts";
@@ -178,10 +178,12 @@ export function keyColumn(model: ModelDefinition): Column {
 /** Lets the next generated key follow the highest one, after rows were given keys of their own. */
 export async function advanceKeys(session: Session, model: ModelDefinition): Promise<void> {
   const column = keyColumn(model);
-  const table = sql.table(tableOf(session, model));
-  await sql`
-    SELECT setval(pg_get_serial_sequence(${sql.lit(quoted(session.schema, model.table))}, ${column.name}),
-      greatest((SELECT max(${sql.ref(column.name)}) FROM ${table}), 1))`.execute(session.db);
+  const sequence = sql`pg_get_serial_sequence(${quoted(session.schema, model.table)}, ${column.name})::regclass`;
+  const highest = sql`(SELECT max(${sql.ref(column.name)}) FROM ${tableSql(session, model)})`;
+  // Never back: others may have taken keys that are not committed yet.
+  await sql`SELECT setval(${sequence}, greatest(${highest}, pg_sequence_last_value(${sequence}), 1))`.execute(
+    session.db,
+  );
 }
 
 async function assigned(
@@ -255,7 +257,7 @@ function keyOut(column: Column): ReturnType<RawBuilder<unknown>["as"]> {
 
 function keyIn(session: Session, model: ModelDefinition, row: unknown): Json {
   const column = keyColumn(model);
-  return shown(session.ciphers, model, column, (row as Record<string, unknown>)[column.name]);
+  return shownBy(session.ciphers, model, column)((row as Record<string, unknown>)[column.name]);
 }
 
 // For a function that takes a table's name as text.

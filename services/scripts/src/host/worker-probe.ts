@@ -29,7 +29,7 @@ export class WorkerProbe {
   readonly #sessions = new Map<string, string>();
   readonly #waiting = new Map<string, Set<Waiting>>();
   readonly #files = new Map<string, string>();
-  #nextId = 1;
+  #nextId = 0;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -46,21 +46,15 @@ export class WorkerProbe {
   async stack(threadId: number): Promise<readonly ProbedFrame[]> {
     const session = this.#sessionOf(threadId);
     if (session === undefined) return [];
-    const paused = new Promise<Record<string, unknown> | undefined>((resolve) => {
-      const cancel = this.#clock.after(STACK_WAIT_MS, () => resolve(undefined));
-      this.#wait(session, {
-        accepts: ({ method }) => method === "Debugger.paused",
-        resolve: (message) => {
-          cancel();
-          resolve(message);
-        },
-      });
+    const paused = new Promise<Record<string, unknown>>((resolve) => {
+      this.#wait(session, { accepts: ({ method }) => method === "Debugger.paused", resolve });
     });
-    this.#post(session, "Debugger.enable");
-    this.#post(session, "Debugger.pause");
-    const message = await paused;
-    // A paused thread does not end; one without a debugger goes on.
-    this.close();
+    this.#post(session, "Debugger.enable", this.#id());
+    this.#post(session, "Debugger.pause", this.#id());
+    const message = await this.#soon(paused);
+    // A paused thread cannot be ended: it goes on until it is. Messages are taken in order, so that one which comes to
+    // all three only now does not pause at all.
+    await this.#soon(this.#request(threadId, "Debugger.disable"));
     return framesOf(message?.["params"], this.#files);
   }
 
@@ -75,21 +69,35 @@ export class WorkerProbe {
     session?.disconnect();
   }
 
+  async #soon<Value>(value: Promise<Value>): Promise<Value | undefined> {
+    const gone = new AbortController();
+    const late = this.#clock.sleep(STACK_WAIT_MS, gone.signal).then(() => undefined);
+    try {
+      return await Promise.race([value, late]);
+    } finally {
+      gone.abort();
+    }
+  }
+
   async #request(threadId: number, method: string): Promise<Record<string, unknown> | undefined> {
     const session = this.#sessionOf(threadId);
     if (session === undefined) return undefined;
-    const id = this.#post(session, method);
+    const id = this.#id();
     const { result } = await new Promise<Record<string, unknown>>((resolve) => {
+      // First: an answer may interrupt this thread at any point after the question.
       this.#wait(session, { accepts: (message) => message["id"] === id, resolve });
+      this.#post(session, method, id);
     });
     return isObject(result) ? result : undefined;
   }
 
-  #post(sessionId: string, method: string): number {
-    const id = this.#nextId;
+  #id(): number {
     this.#nextId += 1;
+    return this.#nextId;
+  }
+
+  #post(sessionId: string, method: string, id: number): void {
     this.#session?.post("NodeWorker.sendMessageToWorker", { sessionId, message: JSON.stringify({ id, method }) });
-    return id;
   }
 
   #wait(session: string, waiter: Waiting): void {
@@ -107,7 +115,9 @@ export class WorkerProbe {
     this.#session = session;
     session.connect();
     session.on("NodeWorker.attachedToWorker", ({ params }) => {
-      this.#sessions.set(params.workerInfo.workerId, params.sessionId);
+      // The inspector numbers workers as it meets them; the thread's id is in the title.
+      const [, threadId] = /\[worker (\d+)\]/.exec(params.workerInfo.title) ?? [];
+      if (threadId !== undefined) this.#sessions.set(threadId, params.sessionId);
     });
     session.on("NodeWorker.detachedFromWorker", ({ params }) => this.#detached(params.sessionId));
     session.on("NodeWorker.receivedMessageFromWorker", ({ params }) => this.#received(params.sessionId, params.message));

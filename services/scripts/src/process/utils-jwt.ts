@@ -63,7 +63,7 @@ function verify(args: ProcessArgs, secret: string, now: number): Json {
 }
 
 function denied(message: string): MeshError {
-  return new MeshError("permission_denied", message, { details: { code: 403 } });
+  return new MeshError("permission_denied", message, { details: { exception_code: 403 } });
 }
 
 function secretOf(args: ProcessArgs, index: number, fallback: string | undefined): string {

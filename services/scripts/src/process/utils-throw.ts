@@ -25,5 +25,5 @@ const CODES: Readonly<Record<number, ErrorCode | undefined>> = {
 
 // Never `internal`: its text would be hidden from the user, and the script wrote it for the user.
 function fail(message: string, code: number): never {
-  throw new MeshError(CODES[code] ?? "unknown", message, { details: { code } });
+  throw new MeshError(CODES[code] ?? "unknown", message, { details: { exception_code: code } });
 }
