@@ -102,6 +102,18 @@ test("a server of the app and one of an assistant have their ids, their fields a
   });
 });
 
+test("old keys of a server do not get into the app", () => {
+  const old = { id: "other", name: "N", tags: ["x"], enable_sampling: true, label: null, $schema: "s" };
+  const { app } = load({ [SERVER]: { transport: "http", url: "http://x", ...old } });
+  expect(app.mcpServers.get("s")).toEqual({
+    id: "s",
+    path: SERVER,
+    transport: "http",
+    url: "http://x",
+    mapping: { tools: {}, resources: {}, prompts: {} },
+  });
+});
+
 test("mapping names another folder, and mcps/mapping counts before mapping", () => {
   const { app, findings } = load({
     [SERVER]: { ...PROCESS, mapping: "mapping.other" },

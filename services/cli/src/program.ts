@@ -46,6 +46,11 @@ const GROUPS: readonly GroupRow[] = [
     load: async (b) => (await import("./command/app.ts")).appCommand(b),
   },
   {
+    name: "mcp",
+    text: "list, call and serve the tools of assistants",
+    load: async (b) => (await import("./command/mcp.ts")).mcpCommand(b),
+  },
+  {
     name: "connector",
     text: "manage how assistants reach models",
     load: async (b) => (await import("./command/connector.ts")).connectorCommand(b),

@@ -52,10 +52,14 @@ test("the caller's signal ends the wait, and the work's signal never aborts afte
   const stop = new AbortController();
   const bounds = { signal: stop.signal, timeoutMs: 1000, what: "it" };
   let inner: AbortSignal | undefined;
-  await withDeadline(clock, bounds, (signal) => {
+  let touch: () => void = () => undefined;
+  await withDeadline(clock, bounds, (signal, again) => {
     inner = signal;
+    touch = again;
     return Promise.resolve(1);
   });
+  // Progress that comes late.
+  touch();
   const waiting = withDeadline(clock, bounds, never);
   stop.abort();
   await expect(waiting).rejects.toMatchObject({ code: "cancelled" });

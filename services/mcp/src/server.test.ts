@@ -127,6 +127,7 @@ test("W3: sessions are bounded, and one nobody uses ends", async () => {
     const headers = { accept: "text/event-stream", "mcp-session-id": id };
     streams.push(await http.handle(new Request(URL_TEXT, { headers }), "ada"));
   }
+  await clock.advance(2000);
   expect(await open()).toBe("503");
   for (const stream of streams) await stream.body?.cancel();
   await http.close();

@@ -25,17 +25,25 @@ function fakeSession(onClose: () => void): McpSession<string> {
 function keeperOf(start?: (count: number) => Promise<void>): {
   keeper: SessionKeeper<string>;
   clock: FakeClock;
-  seen: { starts: number; closes: number; changed: string[]; events: SessionEvents | undefined };
+  seen: { starts: number; failures: number; closes: number; changed: string[]; events: SessionEvents | undefined };
 } {
   const clock = new FakeClock();
-  const seen = { starts: 0, closes: 0, changed: [] as string[], events: undefined as SessionEvents | undefined };
+  const seen = {
+    starts: 0,
+    failures: 0,
+    closes: 0,
+    changed: [] as string[],
+    events: undefined as SessionEvents | undefined,
+  };
   const keeper = new SessionKeeper<string>(
     "s",
     {
       clock,
       admit: () => Promise.resolve(),
       changed: (kind) => seen.changed.push(kind),
-      log: () => undefined,
+      log: (level) => {
+        if (level === "warn") seen.failures += 1;
+      },
       open: async (events) => {
         seen.starts += 1;
         seen.events = events;
@@ -103,6 +111,15 @@ test("K2: a server that keeps failing is started less and less often, and its re
   await clock.advance(31_000);
   await attempt();
   expect(seen.starts).toBe(startsBefore + 1);
+});
+
+test("K2: a death during the start is one failure, not two", async () => {
+  const { keeper, seen } = keeperOf(() => {
+    seen.events?.died("exit code 1");
+    return Promise.reject(new MeshError("unavailable", "died"));
+  });
+  await expect(keeper.use(signal, () => Promise.resolve())).rejects.toThrow("died");
+  expect(seen.failures).toBe(1);
 });
 
 test("K3: a use of a forgotten session is made once more on a new one, and only once", async () => {

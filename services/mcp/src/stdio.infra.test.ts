@@ -208,15 +208,28 @@ test("progress keeps a call alive past its time, silence does not, and the serve
   expect(new Set(told).size).toBe(2);
 });
 
+/** Starts a child of the server that ends only when it is killed; answers both ids. */
+const SPAWN_CHILD = `() => {
+  const { spawn } = require("node:child_process");
+  const stubborn = "process.on('SIGTERM', () => {}); process.stdin.resume(); setInterval(() => {}, 1000)";
+  return JSON.stringify([process.pid, spawn(process.execPath, ["-e", stubborn], { stdio: "inherit" }).pid]);
+}`;
+
+test("a server that dies leaves nothing behind of what it had started", async () => {
+  const client = clients().get(scriptServer("parent", { spawnChild: SPAWN_CHILD }));
+  const [parent = 0, child = 0] = (await client.callTool("spawnChild", {}, options)) as number[];
+  process.kill(parent, "SIGKILL");
+  await until(() => !isAlive(child), { what: "the end of the child" });
+});
+
 test("closing ends the server and everything it started, also what ignores the request to end", async () => {
-  const spawnChild = `() => {
-    const { spawn } = require("node:child_process");
-    const stubborn = "process.on('SIGTERM', () => {}); process.stdin.resume(); setInterval(() => {}, 1000)";
-    return JSON.stringify([process.pid, spawn(process.execPath, ["-e", stubborn], { stdio: "inherit" }).pid]);
-  }`;
   const made = clients();
   const client = made.get(
-    scriptServer("family", { spawnChild }, `process.on("SIGTERM", () => {}); setInterval(() => {}, 1000);`),
+    scriptServer(
+      "family",
+      { spawnChild: SPAWN_CHILD },
+      `process.on("SIGTERM", () => {}); setInterval(() => {}, 1000);`,
+    ),
   );
   const pids = (await client.callTool("spawnChild", {}, options)) as number[];
   expect(pids.map(isAlive)).toEqual([true, true]);
@@ -256,11 +269,15 @@ test("a list is kept until the server says that it changed", async () => {
   const client = clients().get(
     scriptServer("changing", {
       lists: "() => globalThis.lists ?? 0",
+      sneak: `() => { tools.unannounced = () => "found"; return "added"; }`,
       grow: `(args, id, send) => { tools.added = () => "new"; send({ method: "notifications/tools/list_changed" }); return "grown"; }`,
     }),
   );
   const names = async (): Promise<string[]> => (await client.list("tools", options)).tools.map(({ name }) => name);
-  expect(await names()).toEqual(["lists", "grow"]);
+  expect(await names()).toEqual(["lists", "sneak", "grow"]);
+  // Not every server tells: a tool that is called although it is not on the list is looked for once more.
+  await client.callTool("sneak", {}, options);
+  expect(await client.callTool("unannounced", {}, options)).toBe("found");
   await client.callTool("grow", {}, options);
   await until(async () => (await names()).includes("added"));
   expect(await client.callTool("added", {}, options)).toBe("new");

@@ -233,7 +233,6 @@ describe("Update, Save and Upsert", () => {
     expect(await app.call(`${ID}.Save`, { order_no: "a" })).toBe(1);
     expect(await app.call(`${ID}.Save`, { id: 9, order_no: "b" })).toBe(9);
     expect(await app.call(`${ID}.Save`, { id: "9", total: 3 })).toBe(9);
-    expect(await app.call(`${ID}.Save`, { id: 9 })).toBe(9);
     expect(await app.call(`${ID}.Count`)).toBe(2);
   });
 

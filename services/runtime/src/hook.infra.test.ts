@@ -108,7 +108,9 @@ describe("the order of a run", () => {
   test("Next recovers from a model that failed, or lets the failure stand", async () => {
     const next = (value: string): Readonly<Record<string, string>> =>
       assistant("a", { prompt: "x", hooks: `function Next(ctx, payload) { return ${value}; }` });
-    const fail = { steps: [{ error: { errorClass: "notFound", message: "no such model", retryable: false } }] } as const;
+    const fail = {
+      steps: [{ error: { errorClass: "notFound", message: "no such model", retryable: false } }],
+    } as const;
     const recovered = await appOf(next("payload.error ? { data: { saved: payload.error } } : null")).run(
       "a",
       "hello",

@@ -1,6 +1,6 @@
 /** How a run reaches the scripts of its app. */
 
-import type { HostOps, ProcessRegistry, ScriptCall, ScriptProgram, ScriptResult } from "@mesh/scripts";
+import type { HostOps, HttpClient, ProcessRegistry, ScriptCall, ScriptProgram, ScriptResult } from "@mesh/scripts";
 
 /** See the file comment. */
 export interface ScriptPort {
@@ -9,4 +9,6 @@ export interface ScriptPort {
   call(call: ScriptCall, ops: HostOps, signal: AbortSignal): Promise<ScriptResult>;
   /** Processes by name; `ctx` of their callers is an `OpCaller`. */
   readonly processes: ProcessRegistry;
+  /** Reads the answer of a request line by line. */
+  readonly http: Pick<HttpClient, "stream">;
 }

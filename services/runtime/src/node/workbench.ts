@@ -73,6 +73,7 @@ export class Workbench implements AsyncDisposable {
       scripts: {
         program: (path) => this.#bundler.bundle(reader, path),
         call: (call, ops, signal) => this.#scripts.call(call, ops, signal),
+        http: this.#http,
         processes: runProcesses({ clock, http: this.#http, state, env }),
       },
     };

@@ -29,6 +29,21 @@ export const PROCESS_OPS: OpHandlers = {
     const { method = "GET", url = "", payload = null, query = null, headers = null, files = null } = request;
     return callProcess(caller, "http.Send", [method, url, payload, query, headers, files], io.signal);
   },
+  "http.Stream": async ({ context }, [request, onLine], io) => {
+    const { scripts } = context.shared.ports;
+    if (scripts === undefined)
+      throw new MeshError("failed_precondition", "http.Stream: this run cannot execute scripts");
+    const { method = "GET", url = "", payload = null, query = null, headers = null } = request;
+    if (typeof method !== "string" || typeof url !== "string") {
+      throw new MeshError("invalid_argument", "http.Stream needs a method and a url");
+    }
+    // The script ends the stream by returning 0 or false.
+    const isWanted = async (line: string): Promise<boolean> => {
+      const answer = await io.callback(onLine, [line]);
+      return answer !== 0 && answer !== false;
+    };
+    return scripts.http.stream({ method, url, payload, query, headers }, isWanted, io.signal);
+  },
   "store.Call": (caller, [store, method, args], io) =>
     callProcess(caller, `stores.${store}.${method}`, args, io.signal),
   "query.Call": (caller, [connector, method, query], io) =>
