@@ -24,8 +24,20 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "services/models": ["kernel", "store"],
   "services/runtime": ["kernel", "assistants", "llm", "agent", "scripts", "mcp", "memory"],
   // The command line starts whole processes: it loads the entry points of the two deployables, lazily.
-  "services/cli": ["kernel", "proto", "store", "bus", "assistants", "coordinator", "node-agent"],
-  coordinator: ["kernel", "observability", "bus", "rpc", "store", "proto", "assistants", "llm", "memory", "models", "mcp"],
+  "services/cli": ["kernel", "proto", "store", "bus", "assistants", "scripts", "models", "coordinator", "node-agent"],
+  coordinator: [
+    "kernel",
+    "observability",
+    "bus",
+    "rpc",
+    "store",
+    "proto",
+    "assistants",
+    "llm",
+    "memory",
+    "models",
+    "mcp",
+  ],
   "node-agent": ["kernel", "observability", "bus", "proto", "assistants", "llm", "agent", "runtime", "scripts", "mcp"],
 };
 

@@ -7,7 +7,6 @@ import {
   bundleApp,
   loadApp,
   localizeAssistant,
-  type Problem,
   readAppDirectory,
   readBundle,
   renderPrompts,
@@ -28,83 +27,19 @@ interface Expected {
   readonly app: string;
   readonly assistants: number;
   readonly connectors: number;
-  /** Files that are refused, each with its reason. */
-  readonly refused: readonly string[];
-  /** What is ignored in files that load. */
-  readonly warned: readonly string[];
 }
 
+/** What is said about each file is reviewed beside the loader: services/assistants/testdata/corpus.json. */
 const EXPECTED: readonly Expected[] = [
-  {
-    app: "yao-dev-app",
-    assistants: 88,
-    connectors: 25,
-    refused: [],
-    warned: [
-      "assistants/experts/web-reader/package.yao:22 hooks is not read: hooks are the functions of src/index.ts",
-      "assistants/tests/fullfields/package.yao:12 capabilities is not read here: a connector says what its model can do",
-      "assistants/tests/fullfields/package.yao:45 workflow is not read",
-      "assistants/tests/fullfields/package.yao:51 sandbox is not read",
-      "assistants/tests/fullfields/package.yao:114 dependencies is not read",
-      "assistants/tests/keyword-agent/package.yao:8 hooks is not read: hooks are the functions of src/index.ts",
-      "assistants/tests/mcptest-hook/package.yao:18 hooks is not read: hooks are the functions of src/index.ts",
-      "assistants/tests/querydsl-agent-retry/package.yao:11 hooks is not read: hooks are the functions of src/index.ts",
-      "assistants/tests/querydsl-agent/package.yao:8 hooks is not read: hooks are the functions of src/index.ts",
-      "assistants/tests/sandbox/basic/package.yao:8 sandbox is not read",
-      "assistants/tests/sandbox/claude-cli/package.yao:8 sandbox is not read",
-      "assistants/tests/sandbox/e2e-test/package.yao:8 sandbox is not read",
-      "assistants/tests/sandbox/full/package.yao:16 sandbox is not read",
-      "assistants/tests/sandbox/hook-only/package.yao:8 sandbox is not read",
-      "assistants/tests/sandbox/hooks/package.yao:8 sandbox is not read",
-      "assistants/tests/web-agent/package.yao:17 option is not read; did you mean options?",
-      "assistants/tests/web-serpapi/package.yao:4 version is not read",
-      "assistants/tests/web-serpapi/package.yao:6 option is not read; did you mean options?",
-      "connectors/deepseek.conn.yao:6 options.key is written in the file; put it in $ENV.NAME or use “yao connector add deepseek”",
-      'connectors/mongo.conn.yao:5 type "mongo" is a database, which no assistant can be run with; it is ignored',
-      'connectors/mysql.conn.yao:5 type "mysql" is a database, which no assistant can be run with; it is ignored',
-      'connectors/redis.conn.yao:5 type "redis" is a database, which no assistant can be run with; it is ignored',
-      'connectors/sqlite.conn.yao:5 type "sqlite3" is a database, which no assistant can be run with; it is ignored',
-    ],
-  },
-  {
-    app: "yao-init",
-    assistants: 3,
-    connectors: 49,
-    refused: [],
-    warned: [
-      'assistants/llms/package.yao:8 db is a list, which is not read: write {"models": […]}',
-      'assistants/yao/package.yao:20 db is a list, which is not read: write {"models": […]}',
-    ],
-  },
-  {
-    app: "yao-unit/agent/app",
-    assistants: 41,
-    connectors: 18,
-    refused: [],
-    warned: [
-      "assistants/experts/data-analyst/package.yao:5 capabilities is not read here: a connector says what its model can do",
-      "assistants/experts/text-writer/package.yao:5 capabilities is not read here: a connector says what its model can do",
-      "connectors/anthropic/mock.conn.yao:7 options.key is written in the file; put it in $ENV.NAME or use “yao connector add anthropic.mock”",
-      "connectors/deepseek/mock-think.conn.yao:7 options.key is written in the file; put it in $ENV.NAME or use “yao connector add deepseek.mock-think”",
-      "connectors/deepseek/mock.conn.yao:7 options.key is written in the file; put it in $ENV.NAME or use “yao connector add deepseek.mock”",
-      "connectors/openai/mock-generator.conn.yao:7 options.key is written in the file; put it in $ENV.NAME or use “yao connector add openai.mock-generator”",
-      "connectors/openai/mock-slow.conn.yao:7 options.key is written in the file; put it in $ENV.NAME or use “yao connector add openai.mock-slow”",
-      "connectors/openai/mock-validator.conn.yao:7 options.key is written in the file; put it in $ENV.NAME or use “yao connector add openai.mock-validator”",
-      "connectors/openai/mock.conn.yao:7 options.key is written in the file; put it in $ENV.NAME or use “yao connector add openai.mock”",
-    ],
-  },
+  { app: "yao-dev-app", assistants: 88, connectors: 25 },
+  { app: "yao-init", assistants: 3, connectors: 49 },
+  { app: "yao-unit/agent/app", assistants: 41, connectors: 18 },
 ];
 
-function lines(problems: readonly Problem[], severity: Problem["severity"]): string[] {
-  const chosen = problems.filter((problem) => problem.severity === severity);
-  return chosen.map(({ file, line, message }) => `${file}:${line} ${message}`);
-}
-
 describe.skipIf(!isPresent).each(EXPECTED)("the public app $app", ({ app: folder, ...expected }) => {
-  test("loads, and the refusals and warnings are exactly these", async () => {
+  test("loads whole, without an error", async () => {
     const { app, problems } = loadApp(await readAppDirectory(join(corpus, folder)));
-    expect(lines(problems, "error")).toEqual(expected.refused);
-    expect(lines(problems, "warning")).toEqual(expected.warned);
+    expect(problems.filter(({ severity }) => severity === "error")).toEqual([]);
     expect(app.assistants.size).toBe(expected.assistants);
     expect(app.connectors.size).toBe(expected.connectors);
   });

@@ -43,7 +43,10 @@ const GROUPS: readonly GroupRow[] = [
   {
     name: "app",
     text: "push and manage apps of assistants",
-    load: async (b) => (await import("./command/app.ts")).appCommand(b),
+    load: async (b) => {
+      const { modelChecker, scriptChecker } = await import("./app-check/checker.ts");
+      return (await import("./command/app.ts")).appCommand(b, [scriptChecker, modelChecker]);
+    },
   },
   {
     name: "mcp",

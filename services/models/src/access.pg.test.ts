@@ -146,6 +146,17 @@ describe("two users of a model with permission", () => {
       __yao_team_id: null,
     });
     await expect(ben.call("note.UpdateWhere", {}, theirs)).rejects.toThrow("nothing to change");
+    const [first, second] = [ann.as({ teamId: "t" }), ben.as({ teamId: "t" })];
+    const shared = await first.call<number>("note.Create", { text: "ours", created_at: "2001-01-01 00:00:00" });
+    const taken = { text: "ours", __yao_created_by: ben.scope.userId, created_at: "2002-01-01 00:00:00" };
+    expect(await second.call("note.Upsert", { ...taken, id: 999 }, "text")).toBe(shared);
+    expect(await second.call("note.Upsert", taken, "text", ["__yao_created_by", "created_at"])).toBe(shared);
+    expect(await second.call("note.Save", { ...taken, id: shared })).toBe(shared);
+    expect(await first.call("note.Find", shared)).toMatchObject({
+      __yao_created_by: ann.scope.userId,
+      __yao_updated_by: ben.scope.userId,
+      created_at: "2001-01-01 00:00:00",
+    });
   });
 
   test("rows the table started with are changed by nobody", async () => {

@@ -125,10 +125,19 @@ describe("Create and Find", () => {
     expect(await app.call(`${ID}.Create`, { order_no: "b" })).toBe(1);
     expect(await app.call(`${ID}.Create`, { order_no: "c" })).toBe(3);
     expect(await app.call(`${ID}.Create`, { id: 7, order_no: "d" })).toBe(7);
+    await app.call(
+      `${ID}.Insert`,
+      ["id", "order_no"],
+      Array.from({ length: 20 }, (_, i) => [i + 10, `i${i}`]),
+    );
+    await app.call(`${ID}.Create`, { id: 4, order_no: "f" });
+    await app.call(`${ID}.Create`, { id: 5, order_no: "g" });
+    await app.call(`${ID}.Create`, { id: 6, order_no: "h" });
+    expect(await app.call(`${ID}.Create`, { order_no: "i" })).toBe(30);
     const created = await Promise.all(
       Array.from({ length: 8 }, (_, i) => app.call<number>(`${ID}.Create`, { order_no: `e${i}` })),
     );
-    expect(new Set([...created, 1, 2, 3, 7]).size).toBe(12);
+    expect(new Set([...created, 1, 2, 3, 7, 30]).size).toBe(13);
   });
 });
 

@@ -4,7 +4,7 @@ import { isObject, type Json, MeshError } from "@mesh/kernel";
 
 import type { Session } from "./access.ts";
 import { textOf } from "./json-text.ts";
-import { MANAGED, type ModelDefinition } from "./model.ts";
+import type { ModelDefinition } from "./model.ts";
 import { isKeyTaken } from "./model-error.ts";
 import { parseQuery, requireColumn } from "./parse-query.ts";
 import type { Query } from "./query.ts";
@@ -61,7 +61,7 @@ export async function upsert(session: Session, model: ModelDefinition, args: rea
   const [input = null, uniqueBy = null, updateColumns] = args;
   const row = await newRow(session, model, input);
   const columns = columnNames(model, uniqueBy, "uniqueBy");
-  const given = isObject(input) ? Object.keys(input).filter((name) => model.columns.has(name)) : [];
+  const given = isObject(input) ? Object.keys(input) : [];
   const update = updateColumns ? columnNames(model, updateColumns, "updateColumns") : given;
   return withFreshKeys(session, model, () => upserted(session, model, row, { columns, update }));
 }
@@ -152,8 +152,7 @@ async function saveOne(session: Session, model: ModelDefinition, input: Json): P
     if (await updateRow(session, model, key, await changes(session, model, rest))) return keyAsRead(model, key);
   }
   const row = await newRow(session, model, input);
-  const update = Object.keys(rest).filter((name) => model.columns.has(name) && name !== MANAGED.createdAt);
-  return upserted(session, model, row, { columns: [keyColumn(model).name], update });
+  return upserted(session, model, row, { columns: [keyColumn(model).name], update: Object.keys(rest) });
 }
 
 async function upserted(

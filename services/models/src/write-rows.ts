@@ -94,7 +94,11 @@ export async function upsertRow(
 ): Promise<Json | undefined> {
   const table = tableOf(session, model);
   const key = model.primaryKey;
-  const updates = conflict.update.filter((name) => Object.hasOwn(row, name) && !conflict.columns.includes(name));
+  const updates = conflict.update.filter((name) => {
+    const column = model.columns.get(name);
+    const isFixed = column === undefined || column.isManaged || column.isPrimary || conflict.columns.includes(name);
+    return !isFixed && Object.hasOwn(row, name);
+  });
   const set = Object.fromEntries(updates.map((name) => [name, sql.ref(`excluded.${name}`)]));
   const isByKey = conflict.columns.length === 1 && conflict.columns[0] === key?.name;
   const insert = session.db
@@ -210,7 +214,7 @@ async function assigned(
 
 function isTaken(column: Column, value: Json | undefined, purpose: Purpose): value is Json {
   if (value === undefined) return false;
-  if (column.isManaged) return column.name === MANAGED.createdAt && purpose !== "change";
+  if (column.isManaged) return column.name === MANAGED.createdAt && value !== null && purpose !== "change";
   if (value !== null || purpose === "change") return true;
   // Nothing given for what is filled in anyway.
   return !column.isGenerated && (column.isNullable || column.default === undefined);

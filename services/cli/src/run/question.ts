@@ -21,7 +21,7 @@ export function questionText(item: PendingItem): string {
 /** The command that answers it; the call has to be named only where there are several. */
 export function answerCommand(run: string, item: PendingItem, isOnly: boolean): string {
   const call = isOnly ? "" : ` --call ${item.id}`;
-  const forms = item.kind === "approval" ? "--approve  (or --deny, --edit JSON)" : '--text ANSWER  (or --deny)';
+  const forms = item.kind === "approval" ? "--approve  (or --deny, --edit JSON)" : "--text ANSWER  (or --deny)";
   return `yao runs answer ${run}${call} ${forms}`;
 }
 

@@ -2,7 +2,8 @@
  * Prepares a fresh context for a script: what must not be there goes, what could not be stopped or measured is bounded.
  *
  * H1  Nothing that shares memory, compiles code, runs after the call, or sees the host's stack frames.
- * H2  Native loops over absurd lengths are refused: they cannot be interrupted, not even by ending the thread.
+ * H2  Native loops over absurd lengths are refused: they cannot be interrupted, not even by ending the thread. So are
+ *     arrays close to the largest V8 can make: one step further it ends the process.
  * H3  Memory outside of the heap (buffers) is asked for first, since no heap limit counts it.
  *
  * These are guards against mistakes and casual attacks. The last resort stands outside: see `ScriptHost.onStuck`.
@@ -34,7 +35,7 @@ export function harden(askForBytes: AskForBytes): void {
 
 const ARRAY_METHODS = [
   ...["concat", "copyWithin", "every", "fill", "filter", "find", "findIndex", "findLast", "findLastIndex", "flat"],
-  ...["flatMap", "forEach", "includes", "indexOf", "join", "lastIndexOf", "map", "reduce", "reduceRight", "reverse"],
+  ...["flatMap", "forEach", "includes", "indexOf", "join", "lastIndexOf", "map", "push", "reduce", "reduceRight", "reverse"],
   ...["shift", "slice", "some", "sort", "splice", "toLocaleString", "toReversed", "toSorted", "toSpliced", "unshift"],
   ...["with"],
 ] as const;

@@ -87,11 +87,14 @@ test("a stack overflow at the very edge of the host function gives an error of t
       let overflows = 0;
       const foreign = [];
       const check = (e) => { if (!(e instanceof Error)) foreign.push(Object.prototype.toString.call(e)); };
-      const deepest = (n) => { try { return deepest(n + 1); } catch { return n; } };
-      const limit = deepest(0);
-      const dive = (n) => { if (n > 0) dive(n - 1); else ctx.MessageID(); };
-      for (let spare = 0; spare < 120; spare++) { try { dive(limit - spare); } catch (e) { overflows++; check(e); } }
-      return [overflows > 0 && overflows < 120, foreign];
+      const dive = (n, act) => { if (n > 0) dive(n - 1, act); else if (act) ctx.MessageID(); };
+      const fits = (n) => { try { dive(n, false); return true; } catch { return false; } };
+      let limit = 1;
+      while (fits(limit * 2)) limit *= 2;
+      for (let step = limit / 2; step >= 1; step = Math.floor(step / 2)) if (fits(limit + step)) limit += step;
+      // From so deep that nothing fits any more to where the whole way to the host does.
+      for (let spare = -10; spare < 100; spare++) { try { dive(limit - spare, true); } catch (e) { overflows++; check(e); } }
+      return [overflows > 0 && overflows < 110, foreign];
     }
   `);
   expect(await script.value("Create")).toEqual([true, []]);

@@ -53,7 +53,7 @@ const DEFAULTS = {
 } as const;
 /** See {@link WorkerMemory.hardMb}: room for the largest single array V8 can make, and for its copy. */
 const HARD_HEAP_MB = 2_048;
-const TICK_MS = 50;
+const TICK_MS = 20;
 const STUCK_MS = 5_000;
 const MIN_RUNNING = 2;
 

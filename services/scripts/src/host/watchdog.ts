@@ -8,7 +8,9 @@ import { type ProbedFrame, WorkerProbe } from "./worker-probe.ts";
 
 const MB = 1024 * 1024;
 /** Calls younger than this cannot have done much. */
-const PROBE_AGE_MS = 50;
+const PROBE_AGE_MS = 20;
+/** So far over the limit it is not garbage, and waiting for a collection would let it grow. */
+const CLEARLY = 1.5;
 
 /** Checks running calls, now and then. */
 export class Watchdog {
@@ -49,8 +51,8 @@ export class Watchdog {
     const { threadId } = running.worker;
     const limit = this.#heapMb * MB;
     let bytes = await this.#probe.heapBytes(threadId, { collect: false });
-    // Much of it may be garbage that nobody has needed to collect; far beyond, there is no time to ask twice.
-    if (bytes !== undefined && bytes > limit && bytes < limit * 2) {
+    // Much of it may be garbage that nobody has needed to collect.
+    if (bytes !== undefined && bytes > limit && bytes < limit * CLEARLY) {
       bytes = await this.#probe.heapBytes(threadId, { collect: true });
     }
     this.#asked.delete(running);
