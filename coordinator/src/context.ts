@@ -205,7 +205,7 @@ function createApi(core: Core, publicUrl: () => string): Api {
     }),
     runs: createRunApi({ store, access, dispatcher, tail, bus, ids, committed }),
     workspaces: createWorkspaceApi({ store, access, ids }),
-    apps: createAppApi({ store, access, ids, models: core.models }),
+    apps: createAppApi({ store, access, ids, models: core.models, columnSecret: core.columnSecret }),
     connectors: createConnectorApi({ store, access, secretBox, ids, clock, providers: createProviders({ clock }) }),
     tokens: createTokenApi({ store, access, authenticator, ids }),
     system: createSystemApi({

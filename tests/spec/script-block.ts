@@ -149,9 +149,12 @@ const VALUES: Readonly<Record<string, string>> = {
   value: "const value = 42;",
 };
 
+/** What of `known` the code uses and does not declare. */
 function standIns(code: string, known: Readonly<Record<string, string>>): readonly string[] {
+  const plain = code.replaceAll(/"(?:[^"\\]|\\.)*"|\/\/.*$|\/\*[\s\S]*?\*\//gm, '""');
   return Object.entries(known).flatMap(([name, source]) => {
-    const isUsed = new RegExp(`(?<![.\\w"'/ -] ?|")\\b${name}\\b(?! *:|["'\\w])|[=(+,] ?${name}\\b(?! *:)|^ *${name}[.(]`, "m");
-    return isUsed.test(code) && !new RegExp(`(?:const|function) ${name}\\b`).test(code) ? [source] : [];
+    const isUsed = new RegExp(`(?<![.\\w])${name}\\b(?!\\s*:)`).test(plain);
+    const isDeclared = new RegExp(`(?:const|function) ${name}\\b`).test(plain);
+    return isUsed && !isDeclared ? [source] : [];
   });
 }

@@ -43,6 +43,8 @@ export interface PushDeps {
   readonly ids: Ids;
   /** The tables of models. */
   readonly models: ModelDb;
+  /** Key of columns that are encrypted, for the rows a table starts with. */
+  readonly columnSecret: Uint8Array;
 }
 
 /** An app without surprises has a handful; more than this says that the wrong directory was pushed. */
@@ -99,12 +101,12 @@ export async function pushApp(deps: PushDeps, request: PushAppRequest, { caller 
 }
 
 async function migrate(
-  { models }: PushDeps,
+  { models, columnSecret }: PushDeps,
   catalog: ModelCatalog,
   { workspaceId, app, reset_models: reset }: { workspaceId: string; app: string; reset_models: boolean },
 ): Promise<readonly string[]> {
   if (catalog.models.length === 0) return [];
-  const { applied } = await migrateModels(models, catalog, { workspaceId, app, reset });
+  const { applied } = await migrateModels(models, catalog, { workspaceId, app, reset, columnSecret });
   return applied;
 }
 

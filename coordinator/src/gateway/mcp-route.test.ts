@@ -299,7 +299,10 @@ test("without a valid token, with another scope or from a page nothing is answer
     post(gateway, list, { token: "runs" }),
   ]);
   expect(statuses.map(({ status }) => status)).toEqual([401, 401, 403, 403, 200]);
-  expect(await statuses[2]!.json()).toMatchObject({ code: "permission_denied", detail: expect.stringContaining("runs") });
+  expect(await statuses[2]!.json()).toMatchObject({
+    code: "permission_denied",
+    detail: expect.stringContaining("runs"),
+  });
   expect(runs).toHaveLength(1);
 });
 

@@ -21,6 +21,8 @@ export interface ModelStateDeps {
 }
 
 const MAX_CATALOGS = 32;
+// Below what one answer of the bus holds.
+const MAX_RESULT_BYTES = 768 * 1024;
 
 /** Answers `models` and `search`. */
 export function createModelState({
@@ -28,7 +30,7 @@ export function createModelState({
   models,
   columnSecret,
 }: ModelStateDeps): Readonly<Record<string, StateHandler>> {
-  const service = new ModelService({ db: models }, { columnSecret });
+  const service = new ModelService({ db: models }, { columnSecret, maxResultBytes: MAX_RESULT_BYTES });
   const catalogs = new Map<string, Promise<ModelCatalog>>();
   const catalogOf = ({ bundleDigest }: RunScope): Promise<ModelCatalog> => {
     const known = catalogs.get(bundleDigest) ?? loadFor(sql, bundleDigest);

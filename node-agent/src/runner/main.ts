@@ -25,6 +25,8 @@ const ports = {
   log,
 };
 const FAREWELL_MS = 500;
+// By it the agent finds what a runner has left behind.
+const MARK = { YAO_RUNNER: process.env["YAO_RUNNER"] ?? "" };
 const apps = new AppCache();
 let bench: Workbench | undefined;
 const questions = new QuestionDesk(send);
@@ -57,7 +59,7 @@ async function execute(job: RunJob, signal: AbortSignal): Promise<RunEnd> {
     const emit = (message: Extract<FromRunner, { kind: "message" }>["message"]): Promise<void> =>
       send({ kind: "message", runId, epoch, message });
     const keep = (piece: string): Promise<void> => send({ kind: "state", runId, epoch, piece });
-    bench ??= new Workbench({ ...ports, dir: job.workspaceDir, version: AGENT_VERSION });
+    bench ??= new Workbench({ ...ports, dir: job.workspaceDir, mark: MARK, version: AGENT_VERSION });
     return await runJob(job, app, { ...ports, bench, state: questions.for(job), emit, keep }, signal);
   } catch (error) {
     process.stderr.write(`${runId}: ${errorText(error)}\n`);
@@ -84,9 +86,13 @@ process.on("message", (message: unknown) => {
 process.once("disconnect", () => {
   // Commands of tools lead process groups of their own: they end only when their runs are told to.
   for (const stop of running.values()) stop.abort();
-  const gone = bench?.[Symbol.asyncDispose]();
-  systemClock.after(FAREWELL_MS, () => process.exit(0));
-  void gone;
+  const leave = (): never => {
+    // What has not ended by itself is ended now: MCP servers lead groups of their own.
+    bench?.kill();
+    process.exit(0);
+  };
+  systemClock.after(FAREWELL_MS, leave);
+  if (running.size === 0) void bench?.[Symbol.asyncDispose]().finally(leave);
 });
 // The agent decides when a runner ends; a Ctrl-C in a shared terminal is meant for the agent.
 process.on("SIGINT", () => undefined);

@@ -109,7 +109,7 @@ export class RunnerPool {
     this.#idle.set(
       runner,
       this.#deps.clock.after(IDLE_MS, () => {
-        if (runner.runCount === 0) runner.kill();
+        if (runner.runCount === 0) runner.leave();
       }),
     );
   }

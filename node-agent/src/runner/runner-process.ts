@@ -51,6 +51,7 @@ const PASSED_ENV =
 const MARK = "YAO_RUNNER";
 const PONG_MS = 1_000;
 const MAX_LINE = 2_000;
+const LEAVE_MS = 2_000;
 
 /** A forked runner. */
 export class RunnerProcess {
@@ -118,6 +119,14 @@ export class RunnerProcess {
     this.#send({ kind: "ping" });
     await this.#deps.clock.sleep(PONG_MS, limit.signal);
     return hasAnswered;
+  }
+
+  /** Asks it to end, with what it has started; ends it after a while in any case. */
+  leave(): void {
+    this.isRetired = true;
+    if (this.#child.connected) this.#child.disconnect();
+    const cancel = this.#deps.clock.after(LEAVE_MS, () => this.kill());
+    this.#child.once("exit", cancel);
   }
 
   /** Ends the process and its whole group at once. */

@@ -23,6 +23,8 @@ export interface McpClientsDeps<Caller> {
   readonly callProcess: CallProcess<Caller>;
   /** The environment of this process; servers see an allow list of it. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Variables by which the processes of servers are found again when this process is gone. */
+  readonly mark?: Readonly<Record<string, string>> | undefined;
   /** Where `stdio` servers start. */
   readonly cwd?: string | undefined;
   readonly fetch: typeof fetch;
@@ -121,7 +123,7 @@ export class McpClients<Caller> {
       case "stdio": {
         const { command, arguments: args = [] } = config;
         if (command === undefined || command === "") throw misconfigured(config, `"command" is missing`);
-        const env = childEnv(this.#deps.env, config.env ?? {});
+        const env = childEnv(this.#deps.env, { ...config.env, ...this.#deps.mark });
         const child = new StdioTransport({ command, args, env, cwd, maxMessageBytes }, clock);
         this.#children.add(child);
         void child.gone.then(() => this.#children.delete(child));

@@ -68,7 +68,7 @@ export async function startTenant(): Promise<Tenant> {
     admin,
     tokens,
     workspaces,
-    apps: createAppApi({ ...deps, models: modelDb(store) }),
+    apps: createAppApi({ ...deps, models: modelDb(store), columnSecret: Buffer.alloc(32, 8) }),
     connectors: createConnectorApi({
       ...deps,
       secretBox,

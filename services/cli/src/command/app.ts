@@ -16,6 +16,7 @@ import { checkCommand, checkDirectory, countText, isError, showProblems } from "
 
 interface PushFlags extends WorkspaceFlags {
   readonly name?: string;
+  readonly resetModels?: boolean;
 }
 
 const PUSH_MS = 120_000;
@@ -36,7 +37,11 @@ function pushCommand(builder: Builder, checkers: readonly AppChecker[]): Command
     name: "push <dir>",
     text: "Check an app directory and make it the newest version of an app.",
     examples: ["yao app push ./my-app", "yao app push . --name writer --workspace team"],
-    flags: [{ flags: "--name <name>", text: "name of the app (default: the directory's)" }, WORKSPACE_FLAG],
+    flags: [
+      { flags: "--name <name>", text: "name of the app (default: the directory's)" },
+      { flags: "--reset-models", text: "drop and create the tables of its models anew; their rows are lost" },
+      WORKSPACE_FLAG,
+    ],
     action: (cli, args, flags) => push(cli, args, flags, checkers),
   });
 }
@@ -58,10 +63,11 @@ async function push(
   const answer = await pushBundle(
     cli,
     new Client(cli.clock, target),
-    apiPath`/v1/workspaces/${target.workspace}/apps/${name}/versions`,
+    `${apiPath`/v1/workspaces/${target.workspace}/apps/${name}/versions`}${flags.resetModels === true ? "?reset_models=true" : ""}`,
     bytes,
   );
   showProblems(cli, answer.warnings.filter(isNoNote));
+  for (const line of answer.migrations) cli.terminal.progress(line);
   const { app } = answer;
   print(cli, flags, answer, () =>
     answer.changed

@@ -23,6 +23,8 @@ export interface WorkbenchOptions {
   readonly dir: string;
   /** What MCP servers may see of this process's environment. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Variables by which MCP servers are found again when this process is gone. */
+  readonly mark?: Readonly<Record<string, string>>;
   readonly version: string;
   readonly log: Log;
 }
@@ -46,7 +48,7 @@ export class Workbench implements AsyncDisposable {
   readonly #mcp: McpClients<OpCaller>;
 
   constructor(options: WorkbenchOptions) {
-    const { clock, dir, env, version, log } = options;
+    const { clock, dir, env, version, log, mark } = options;
     this.#options = options;
     this.#scripts = new ScriptHost({ clock });
     this.#http = new HttpClient({ clock });
@@ -54,6 +56,7 @@ export class Workbench implements AsyncDisposable {
       clock,
       callProcess: callToolProcess,
       env,
+      mark,
       cwd: dir,
       fetch: globalThis.fetch,
       log,
@@ -77,6 +80,11 @@ export class Workbench implements AsyncDisposable {
         processes: runProcesses({ clock, http: this.#http, state, env }),
       },
     };
+  }
+
+  /** Ends the processes that were started, at once: for a process that cannot wait. */
+  kill(): void {
+    this.#mcp.kill();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

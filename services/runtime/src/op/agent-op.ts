@@ -9,7 +9,7 @@ import { readChatMessages } from "../chat-message.ts";
 import { skips } from "../skip.ts";
 import { ChunkTap } from "./chunk-tap.ts";
 import type { OpHandlers } from "./op-table.ts";
-import { together, type Until } from "./race.ts";
+import { arrived, together, type Until } from "./race.ts";
 
 const MAX_REQUESTS = 64;
 
@@ -27,10 +27,10 @@ export const AGENT_OPS: OpHandlers = {
     return outcomeOf(asked, context, { tap, isSilent: skips(asked.options, "output"), signal: io.signal });
   },
   "agent.All": ({ context }, [requests, onChunk], io) => several(context, requests, { onChunk, io, until: "all" }),
-  // Only what has come in until the first success: what was cancelled is no answer.
   "agent.Any": async ({ context }, [requests, onChunk], io) =>
-    (await several(context, requests, { onChunk, io, until: "any" })).filter((outcome) => outcome !== null),
-  "agent.Race": ({ context }, [requests, onChunk], io) => several(context, requests, { onChunk, io, until: "race" }),
+    arrived(await several(context, requests, { onChunk, io, until: "any" })),
+  "agent.Race": async ({ context }, [requests, onChunk], io) =>
+    arrived(await several(context, requests, { onChunk, io, until: "race" })),
 };
 
 function several(

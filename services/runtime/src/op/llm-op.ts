@@ -11,7 +11,7 @@ import { askModel, CALLER, type SourcedTool } from "../model-run.ts";
 import { OutputStream } from "../output-stream.ts";
 import { ChunkTap } from "./chunk-tap.ts";
 import type { OpCaller, OpHandlers } from "./op-table.ts";
-import { together, type Until } from "./race.ts";
+import { arrived, together, type Until } from "./race.ts";
 
 const MAX_REQUESTS = 64;
 
@@ -45,9 +45,9 @@ export const LLM_OPS: OpHandlers = {
     }),
   "llm.All": (caller, [requests, onChunk], io) => several(caller, requests, { onChunk, io, until: "all" }),
   "llm.Any": async (caller, [requests, onChunk], io) =>
-    (await several(caller, requests, { onChunk, io, until: "any" })).filter((outcome) => outcome !== null),
+    arrived(await several(caller, requests, { onChunk, io, until: "any" })),
   "llm.Race": async (caller, [requests, onChunk], io) =>
-    (await several(caller, requests, { onChunk, io, until: "race" })).filter((outcome) => outcome !== null),
+    arrived(await several(caller, requests, { onChunk, io, until: "race" })),
   "llm.GenerateImage": (_caller, [connector]) => {
     throw new MeshError(
       "unimplemented",

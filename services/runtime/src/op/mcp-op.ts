@@ -15,6 +15,7 @@ import type { McpToolAnswer, McpToolOutcome, OpIo } from "@mesh/scripts";
 
 import { mcpClient } from "../mcp-tool.ts";
 import type { OpCaller, OpHandlers } from "./op-table.ts";
+import { arrived } from "./race.ts";
 
 /** Handlers of MCP. */
 export const MCP_OPS: OpHandlers = {
@@ -37,8 +38,8 @@ export const MCP_OPS: OpHandlers = {
   "mcp.CallToolsParallel": async (caller, [client, calls], io) =>
     answers(await callToolsParallel(mcpClient(client, caller), calls.map(readCall), options(caller, io))),
   "mcp.All": (caller, [requests], io) => batch(callAll, caller, requests, io),
-  "mcp.Any": (caller, [requests], io) => batch(callAny, caller, requests, io),
-  "mcp.Race": (caller, [requests], io) => batch(callRace, caller, requests, io),
+  "mcp.Any": async (caller, [requests], io) => arrived(await batch(callAny, caller, requests, io)),
+  "mcp.Race": async (caller, [requests], io) => arrived(await batch(callRace, caller, requests, io)),
   "mcp.ListSamples": (caller, [client, type, name]) => plain(mcpClient(client, caller).listSamples(type, name)),
   "mcp.GetSample": (caller, [client, type, name, index]) => mcpClient(client, caller).getSample(type, name, index),
 };

@@ -10,6 +10,11 @@ export type Job<Outcome> = (signal: AbortSignal) => Promise<Outcome>;
 /** How many outcomes to wait for: every one, the first without an error, or the first. */
 export type Until = "all" | "any" | "race";
 
+/** What came in, without the places of what was not waited for: scripts look at each outcome's error without a check for null. */
+export function arrived<Outcome>(outcomes: readonly (Outcome | null)[]): readonly Outcome[] {
+  return outcomes.filter((outcome) => outcome !== null);
+}
+
 /** Runs the jobs; gives one entry per job in their order, null where the outcome was not waited for. */
 export async function together<Outcome extends { readonly error?: string }>(
   jobs: readonly Job<Outcome>[],

@@ -12,7 +12,7 @@ import { assistantOf } from "../agent-request.ts";
 import { searchConfigOf, usesOf } from "@mesh/assistants";
 import { mcpClient } from "../mcp-tool.ts";
 import type { OpCaller, OpHandlers } from "./op-table.ts";
-import { together, type Until } from "./race.ts";
+import { arrived, together, type Until } from "./race.ts";
 import { stateOf } from "./state.ts";
 
 type Kind = "web" | "kb" | "db";
@@ -60,7 +60,7 @@ async function several(requests: readonly Json[], until: Until, where: Where): P
     const io = { ...where.io, signal };
     return search(kind, query, options, { caller: where.caller, io });
   });
-  return (await together(jobs, until, where.io.signal)) as unknown as Json;
+  return arrived(await together(jobs, until, where.io.signal)) as unknown as Json;
 }
 
 async function search(kind: Kind, query: string, options: JsonObject, where: Where): Promise<SearchResult> {

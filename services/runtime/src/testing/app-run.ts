@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { ScriptedProvider, type ScriptedStep } from "@mesh/agent/testing";
+import { ScriptedProvider } from "@mesh/agent/testing";
 import { type App, loadApp, type Problem } from "@mesh/assistants";
 import { isObject, type Json, type JsonObject, MeshError, systemClock } from "@mesh/kernel";
 import { createProviders } from "@mesh/llm";
@@ -28,12 +28,14 @@ export interface AppRun {
 
 /** How one run is asked for. */
 export interface AppRunOptions {
-  readonly steps?: readonly ScriptedStep[];
+  /** What the model says, call by call; a single function says it for every call. */
+  readonly steps?: ConstructorParameters<typeof ScriptedProvider>;
   readonly input?: Partial<RunInput>;
   readonly signal?: AbortSignal;
   readonly userId?: string;
   readonly chatId?: string;
   readonly workspaceId?: string;
+  readonly locale?: string;
 }
 
 /** An app that can be run again and again; its state lives as long as it does. */
@@ -64,7 +66,8 @@ export class TestApp implements AsyncDisposable {
     const providers = createProviders({ clock: systemClock, env: {} });
     providers.register(provider).register(provider, "openai-completions");
     const messages: OutputMessage[] = [];
-    const { userId = "user_1", workspaceId = "ws_1", chatId, signal = new AbortController().signal } = options;
+    const { userId = "user_1", workspaceId = "ws_1", chatId, locale = "en-us" } = options;
+    const { signal = new AbortController().signal } = options;
     const scope = { workspaceId, userId, ...(chatId === undefined ? {} : { chatId }) };
     const run: RunInput = {
       app: this.app,
@@ -72,7 +75,7 @@ export class TestApp implements AsyncDisposable {
       input,
       options: {},
       metadata: {},
-      context: { runId: `run_${(this.#runs += 1)}`, timezone: "UTC", locale: "en-us", ...scope },
+      context: { runId: `run_${(this.#runs += 1)}`, timezone: "UTC", locale, ...scope },
       connectors: new Map(),
       env: () => undefined,
       ...options.input,

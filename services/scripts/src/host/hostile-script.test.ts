@@ -87,14 +87,15 @@ test("a stack overflow at the very edge of the host function gives an error of t
       let overflows = 0;
       const foreign = [];
       const check = (e) => { if (!(e instanceof Error)) foreign.push(Object.prototype.toString.call(e)); };
-      const dive = (n, act) => { if (n > 0) dive(n - 1, act); else if (act) ctx.MessageID(); };
-      const fits = (n) => { try { dive(n, false); return true; } catch { return false; } };
+      const dive = (n) => { if (n > 0) dive(n - 1); else ctx.MessageID(); };
+      const fits = (n) => { try { dive(n); return true; } catch (e) { check(e); return false; } };
+      for (let i = 0; i < 200; i++) fits(1_000);
       let limit = 1;
       while (fits(limit * 2)) limit *= 2;
-      for (let step = limit / 2; step >= 1; step = Math.floor(step / 2)) if (fits(limit + step)) limit += step;
-      // From so deep that nothing fits any more to where the whole way to the host does.
-      for (let spare = -10; spare < 100; spare++) { try { dive(limit - spare, true); } catch (e) { overflows++; check(e); } }
-      return [overflows > 0 && overflows < 110, foreign];
+      for (let step = Math.floor(limit / 2); step >= 1; step = Math.floor(step / 2)) if (fits(limit + step)) limit += step;
+      // Every way to run out of stack between the script and the host function, and some more.
+      for (let spare = -60; spare < 60; spare++) if (!fits(limit - spare)) overflows++;
+      return [overflows > 0 && overflows < 120, foreign];
     }
   `);
   expect(await script.value("Create")).toEqual([true, []]);

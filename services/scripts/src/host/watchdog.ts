@@ -50,10 +50,10 @@ export class Watchdog {
     this.#asked.add(running);
     const { threadId } = running.worker;
     const limit = this.#heapMb * MB;
-    let bytes = await this.#probe.heapBytes(threadId, { collect: false });
+    let bytes = await this.#probe.heapBytes(threadId);
     // Much of it may be garbage that nobody has needed to collect.
     if (bytes !== undefined && bytes > limit && bytes < limit * CLEARLY) {
-      bytes = await this.#probe.heapBytes(threadId, { collect: true });
+      bytes = (await this.#probe.liveHeapBytes(threadId)) ?? bytes;
     }
     this.#asked.delete(running);
     if (bytes !== undefined && bytes > limit) {

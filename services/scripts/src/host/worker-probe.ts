@@ -20,7 +20,7 @@ interface Waiting {
   readonly resolve: (message: Record<string, unknown>) => void;
 }
 
-const STACK_WAIT_MS = 500;
+const WAIT_MS = 500;
 
 /** The inspector's view of this process's workers; connected while it is used. */
 export class WorkerProbe {
@@ -35,11 +35,16 @@ export class WorkerProbe {
     this.#clock = clock;
   }
 
-  /** Bytes in use on the worker's heap, garbage collected first if `collect`. Undefined when it cannot be known. */
-  async heapBytes(threadId: number, options: { readonly collect: boolean }): Promise<number | undefined> {
-    if (options.collect) await this.#request(threadId, "HeapProfiler.collectGarbage");
+  /** Bytes in use on the worker's heap, garbage included. Undefined when it cannot be known. */
+  async heapBytes(threadId: number): Promise<number | undefined> {
     const { usedSize } = (await this.#request(threadId, "Runtime.getHeapUsage")) ?? {};
     return typeof usedSize === "number" ? usedSize : undefined;
+  }
+
+  /** Bytes in use after a collection. Undefined when that takes long: then there is much that is no garbage. */
+  async liveHeapBytes(threadId: number): Promise<number | undefined> {
+    const collected = this.#request(threadId, "HeapProfiler.collectGarbage").then(() => this.heapBytes(threadId));
+    return await this.#soon(collected);
   }
 
   /** Stops the worker where it is and gives its stack, innermost first; the worker has to be ended afterwards. */
@@ -71,7 +76,7 @@ export class WorkerProbe {
 
   async #soon<Value>(value: Promise<Value>): Promise<Value | undefined> {
     const gone = new AbortController();
-    const late = this.#clock.sleep(STACK_WAIT_MS, gone.signal).then(() => undefined);
+    const late = this.#clock.sleep(WAIT_MS, gone.signal).then(() => undefined);
     try {
       return await Promise.race([value, late]);
     } finally {

@@ -1,0 +1,1 @@
+export const EXPECTED: Record<string, { before?: string; after?: string }> = {};
