@@ -41,7 +41,7 @@ const SERVERS: Readonly<Record<string, Server>> = {
     resources: { info: "echo://info" },
     prompts: ["test_connection"],
   },
-  tools: { tools: ["search", "calculate", "tool1", "tool2"] },
+  tools: { tools: ["search", "calculate", "tool1", "tool2", "fail"] },
   data: { tools: ["query"], resources: { users: "data://users/*", reports: "data://reports" } },
   resources: { tools: ["query"], resources: { some: "uri://pattern" } },
   calculator: { tools: ["add", "multiply", "calculate"] },
@@ -58,7 +58,8 @@ const SCRIPTS: Readonly<Record<string, string>> = {
     export function Ping() { return { message: "pong" }; }
     export function Status() { return { status: "online", uptime: 3600 }; }
     export function Method() { return [1, 2, 3]; }
-    export function Any(args: any) { return { field: "value", given: args }; }
+    export function Any(args: any) { return { ...args, field: "value" }; }
+    export function Fail() { throw new Error("it broke"); }
     export function Resource(uri: any) { return { of: uri }; }`,
   "scripts/tools.ts": "export function Search(args: any) { return { items: [], asked: args }; }",
   "scripts/math.ts": `
@@ -69,6 +70,7 @@ const SCRIPTS: Readonly<Record<string, string>> = {
 const PROCESS: Readonly<Record<string, string>> = {
   add: "scripts.math.Add",
   multiply: "scripts.math.Multiply",
+  fail: "scripts.answer.Fail",
   search: "scripts.answer.Search",
   echo: "scripts.answer.Echo",
   ping: "scripts.answer.Ping",
@@ -158,7 +160,7 @@ export function programFiles(id: string, hooks: string, parts: { readonly hasMod
   const files = { ...assistant(id, { hooks, package: parts.hasModel ? { mcp: { servers: ["tools", "calculator"] } } : {} }) };
   if (!parts.hasModel) return files;
   for (const preset of ["task", "chinese", "search/assistant"]) {
-    files[`${folder}/prompts/${preset}.yml`] = `- role: system\n  content: The preset ${preset}\n`;
+    files[`${folder}/prompts/${preset}.yml`] = `- role: system\n  content: The preset ${preset.replace("/", ".")}\n`;
   }
   return { ...files, [`${folder}/prompts.yml`]: "- role: system\n  content: The assistant of the documents\n" };
 }

@@ -77,7 +77,7 @@ export function typeProgram(code: string, values: Readonly<Record<string, string
     const value = values[name];
     if (value === undefined) return [];
     const promised = [...members.matchAll(/^ {2}(\w+)(?:: |\()/gm)].map(([, member = ""]) => member);
-    return promised.map((member) => `stated([${JSON.stringify(member)} in (${value})], [true]);`);
+    return promised.map((member) => `stated([${JSON.stringify(`${name}.${member}`)}, ${JSON.stringify(member)} in (${value})], [${JSON.stringify(`${name}.${member}`)}, true]);`);
   });
   return `${code}\nfunction Next(ctx, payload) {\n${checks.join("\n")}\nreturn { data: "ran" };\n}\n${STATED}`;
 }
@@ -114,8 +114,8 @@ function filledIn(code: string): string {
     .replaceAll("messages: [...]", 'messages: [{ role: "user", content: "Hi" }]')
     .replaceAll("[...]", '["and", "so", "on"]')
     .replaceAll('Process("llms.chat", {...})', 'Process("llms.chat", { connector: "gpt-4o", messages })')
-    .replaceAll(/^( *)console\.log\((.+)\); *\/\/ ("[^"]*"|\d+)/gm, "$&\n$1stated([$2], [$3]);")
-    .replaceAll(/^( *)const (\w+) = .+; *\/\/ ("[^"]*"|\d+)/gm, "$&\n$1stated([$2], [$3]);");
+    .replaceAll(/^( *)console\.log\((.+)\); *\/\/ ("[^"]*"|\d+).*$/gm, "$&\n$1stated($2, $3);")
+    .replaceAll(/^( *)const (\w+) = .+; *\/\/ ("[^"]*"|\d+).*$/gm, "$&\n$1stated($2, $3);");
 }
 
 /** Tells the test a value and what it should be, as a line of the run's log. */

@@ -1,5 +1,8 @@
 /** The fixture app with a real database behind its models, and programs of the documents among its assistants. */
 
+import { mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+
 import { systemIds } from "@mesh/kernel";
 
 import { loadCatalog, type ModelCatalog, ModelService } from "../../services/models/src/index.ts";
@@ -11,6 +14,14 @@ const ids = systemIds();
 
 /** What `ctx.search.KB` finds: the documents of a workspace are not kept in memory. */
 const DOCUMENTS = [{ title: "A document", url: "", content: "What it says", score: 0.9 }];
+
+/** What lies in the workspace's folder. */
+const WORKSPACE: Readonly<Record<string, string>> = {
+  "config.json": "{}",
+  "src/index.ts": "",
+  "output/report.txt": "All is well",
+  "package.json": '{"scripts":{"test":"echo tested"}}',
+};
 
 /** See the file comment. */
 export class SpecApp implements AsyncDisposable {
@@ -47,6 +58,10 @@ export class SpecApp implements AsyncDisposable {
   static async open(files: Readonly<Record<string, string>>): Promise<SpecApp> {
     const models = await ModelFixture.open();
     const opened = new SpecApp(files, models);
+    for (const [path, text] of Object.entries(WORKSPACE)) {
+      mkdirSync(dirname(join(opened.app.dir, path)), { recursive: true });
+      writeFileSync(join(opened.app.dir, path), text);
+    }
     await models.migrate(opened.catalog, { workspaceId: opened.#workspaceId, userId: ids.next("user") });
     return opened;
   }

@@ -74,7 +74,10 @@ async function answer(served: Served, request: FastifyRequest, reply: FastifyRep
   const signal = flight === undefined ? call.signal : AbortSignal.any([call.signal, flight.signal]);
   const bounded = { ...call, signal };
   const server = createMcpServer(assistantServer(served, { workspace, assistant, node, call: bounded }));
-  const http = server.http({ clock: served.clock }, { callerKey: ({ caller }) => caller.tokenId });
+  const http = server.http(
+    { clock: served.clock },
+    { callerKey: ({ caller }) => caller.tokenId, allowedOrigins: ownOrigins(request) },
+  );
   const { raw } = takeOver(reply);
   if (messages.some(({ method }) => method === "initialize")) raw.setHeader(SESSION_HEADER, randomUUID());
   const cancelPing = served.clock.every(PING_MS, () => ping(raw));
@@ -88,6 +91,15 @@ async function answer(served: Served, request: FastifyRequest, reply: FastifyRep
     cancelPing();
     flight?.leave();
   }
+}
+
+/**
+ * Pages this very gateway served on the machine itself. Elsewhere a name proves nothing: the page of a name that was made to
+ * lead here (DNS rebinding) would call itself ours.
+ */
+function ownOrigins({ headers }: FastifyRequest): readonly string[] {
+  const { host = "" } = headers;
+  return /^(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/i.test(host) ? [`http://${host}`, `https://${host}`] : [];
 }
 
 /** Also the access check of everything that follows. */

@@ -22,7 +22,7 @@ export function nameTools(told: unknown): ToolList {
   const names = new ToolNames([ASK_TOOL]);
   const tools = sorted.map(({ server, tool, description, input_schema: schema }): McpTool => ({
     name: names.encode(server, tool),
-    ...(typeof description === "string" && { description }),
+    description: typeof description === "string" && description !== "" ? description : `${tool} of ${server}`,
     // Clients refuse a whole list for one schema that is not of an object.
     inputSchema: { ...schema, type: "object" },
   }));

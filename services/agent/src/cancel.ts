@@ -19,10 +19,15 @@ export function raced<T>(work: () => Promise<T> | T, signal: AbortSignal, graceT
     const unfollow = onAbort(signal, () => {
       void ticks(graceTicks).then(() => resolve({ kind: "cancelled" }));
     });
-    void settled(work).then((outcome) => {
+    const end = (outcome: Raced<T>): void => {
       unfollow();
       resolve(outcome);
-    });
+    };
+    // Every call of a tool comes through here: one promise less per call is worth two handlers.
+    started(work).then(
+      (value) => end({ kind: "value", value }),
+      (error: unknown) => end({ kind: "error", error }),
+    );
   });
 }
 
@@ -67,6 +72,15 @@ export function onAbort(signal: AbortSignal, follow: () => void): () => void {
   const set = all;
   set.add(follow);
   return () => set.delete(follow);
+}
+
+/** The promise of work, also of work that throws before it has one. */
+function started<T>(work: () => Promise<T> | T): Promise<T> {
+  try {
+    return Promise.resolve(work());
+  } catch (error) {
+    return Promise.reject(error);
+  }
 }
 
 /** Runs work and turns both endings, and a synchronous throw, into a value. */

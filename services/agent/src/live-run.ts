@@ -45,6 +45,7 @@ export interface LiveRunInit {
 
 const DEFAULT_LOOP_THRESHOLD = 3;
 const CALLBACK_GRACE_MS = 10;
+const NOTHING_TO_DO = Promise.resolve();
 const NEW_RUN: Pick<
   RunState,
   "produced" | "inbox" | "pending" | "nudge" | "counters" | "stats" | "turn" | "isTurnOpen"
@@ -266,9 +267,12 @@ export class LiveRun {
   }
 
   /** Lets the run's owner save it; a failure ends the run at the next boundary. */
-  async checkpoint(reason: Checkpoint["reason"]): Promise<void> {
+  checkpoint(reason: Checkpoint["reason"]): Promise<void> {
     const { onCheckpoint } = this.config;
-    if (onCheckpoint === undefined) return;
+    return onCheckpoint === undefined ? NOTHING_TO_DO : this.#save(onCheckpoint, reason);
+  }
+
+  async #save(onCheckpoint: NonNullable<LoopConfig["onCheckpoint"]>, reason: Checkpoint["reason"]): Promise<void> {
     const outcome = await this.#callback(() => onCheckpoint({ reason, state: () => this.state(reason) }));
     if (outcome.kind !== "error") return;
     this.checkpointFailure ??= outcome.error;

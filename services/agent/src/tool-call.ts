@@ -161,9 +161,10 @@ export async function execute(
   );
   run.emit({ type: "toolExecutionStart", toolCallId: call.id, toolName: call.name, args });
   const line = new ToolLine(run, call);
-  const raw = await raced(() => startTool(tool, args, line.context), run.signal, CANCEL_GRACE_TICKS);
+  const given = await raced(() => tool.execute?.(args, line.context), run.signal, CANCEL_GRACE_TICKS);
+  const checked = checkedOutcome(given, tool.name);
   // Whatever a tool throws once its run is cancelled, it was cancelled.
-  const outcome: Raced<ToolOutput> = raw.kind === "error" && run.signal.aborted ? { kind: "cancelled" } : raw;
+  const outcome: Raced<ToolOutput> = checked.kind === "error" && run.signal.aborted ? { kind: "cancelled" } : checked;
   line.close(outcome.kind === "cancelled");
   const settled = toResult(run, call, outcome);
   // A cancelled run has nothing left to filter: the text of a cancelled call is the loop's own.
@@ -176,8 +177,13 @@ export async function execute(
   return reported;
 }
 
-async function startTool(tool: AgentTool, args: JsonObject, context: ToolContext): Promise<ToolOutput> {
-  return checkedOutput(await tool.execute?.(args, context), tool.name);
+function checkedOutcome(given: Raced<unknown>, toolName: string): Raced<ToolOutput> {
+  if (given.kind !== "value") return given;
+  try {
+    return { kind: "value", value: checkedOutput(given.value, toolName) };
+  } catch (error) {
+    return { kind: "error", error };
+  }
 }
 
 function toResult(run: LiveRun, call: ToolCallContent, outcome: Raced<ToolOutput>): ToolResult {

@@ -20,7 +20,7 @@ import { takeSteering } from "./steering.ts";
 import { type AgentTool, CANCELLED_TEXT, textOutput } from "./tool.ts";
 import { answerCall, execute, type Judgement, judge, tellEnd } from "./tool-call.ts";
 import { LOST_CALL_TEXT } from "./transcript.ts";
-import { capContent, DEFAULT_OUTPUT_CAP, type OutputCap } from "./truncate.ts";
+import { type CallStash, capContent, cutContent, DEFAULT_OUTPUT_CAP, type OutputCap } from "./truncate.ts";
 
 const SKIPPED_TEXT = "Skipped: a new message arrived before this call was run.";
 const FAILED_RUN_TEXT = "Not run: a required extension failed the run.";
@@ -75,11 +75,11 @@ async function runUnit(run: LiveRun, unit: readonly number[]): Promise<void> {
     await settleTogether(run, (_each, index) => unit.includes(index), FAILED_RUN_TEXT);
     return;
   }
-  const judged = await Promise.all(unit.map(async (index) => [index, await judgeAt(run, index)] as const));
+  const judged = await Promise.all(unit.map((index) => judgeAt(run, index)));
   // Cancelled by a gate: nothing starts, and `runPending` answers all of them together.
   if (run.signal.aborted) return;
   const starts: Promise<void>[] = [];
-  for (const [index, judgement] of judged) {
+  for (const { index, judgement } of judged) {
     if (judgement.kind === "answer") await settle(run, index, answered(run, index, judgement.text));
     else if (judgement.kind === "wait") await wait(run, index, judgement);
     else starts.push(start(run, index, judgement.tool, judgement.args));
@@ -87,14 +87,15 @@ async function runUnit(run: LiveRun, unit: readonly number[]): Promise<void> {
   await Promise.all(starts);
 }
 
-async function judgeAt(run: LiveRun, index: number): Promise<Judgement> {
+async function judgeAt(
+  run: LiveRun,
+  index: number,
+): Promise<{ readonly index: number; readonly judgement: Judgement }> {
   const { call, args, status } = pendingAt(run, index);
-  if (status === "approved") {
-    const tool = run.tools.find((each) => each.name === call.name);
-    // Approved as it was judged; judging again could rewrite it a second time.
-    if (tool?.execute !== undefined) return { kind: "run", tool, args };
-  }
-  return judge(run, call, args, false);
+  const tool = status === "approved" ? run.tools.find((each) => each.name === call.name) : undefined;
+  // Approved as it was judged; judging again could rewrite it a second time.
+  if (tool?.execute !== undefined) return { index, judgement: { kind: "run", tool, args } };
+  return { index, judgement: await judge(run, call, args, false) };
 }
 
 async function wait(run: LiveRun, index: number, judgement: Extract<Judgement, { kind: "wait" }>): Promise<void> {
@@ -127,7 +128,11 @@ async function settle(run: LiveRun, index: number, result: ToolResult, tool?: Ag
     const maxLines = tool?.maxOutputLines ?? outputCap.maxLines;
     // A tool that pages its own output is trusted with the size of its text as well.
     const cap = { ...outputCap, maxLines, ...(maxLines === Infinity ? { maxBytes: Infinity } : {}) };
-    content = await capped(run, call.id, content, cap);
+    const { outputStash } = run.config;
+    content =
+      outputStash === undefined
+        ? cutContent(content, cap)
+        : await stashed(run, content, cap, { store: outputStash, callId: call.id });
   }
   update(run, index, { status: "settled", content, isError: result.isError });
   flush(run);
@@ -135,18 +140,14 @@ async function settle(run: LiveRun, index: number, result: ToolResult, tool?: Ag
 }
 
 /** A stash that hangs must not hold a cancelled run: the text is then cut without being kept. */
-async function capped(
+async function stashed(
   run: LiveRun,
-  callId: string,
   content: readonly InputContent[],
   cap: OutputCap,
+  stash: CallStash,
 ): Promise<readonly InputContent[]> {
-  const { outputStash } = run.config;
-  if (outputStash !== undefined) {
-    const outcome = await raced(() => capContent(content, cap, { store: outputStash, callId }), run.signal);
-    if (outcome.kind === "value") return outcome.value;
-  }
-  return capContent(content, cap, undefined);
+  const outcome = await raced(() => capContent(content, cap, stash), run.signal);
+  return outcome.kind === "value" ? outcome.value : cutContent(content, cap);
 }
 
 async function settleReady(run: LiveRun, text: string): Promise<void> {
@@ -181,7 +182,8 @@ async function settleTogether(
 
 /** Records every result whose turn it is. */
 function flush(run: LiveRun): void {
-  for (const [index, each] of run.pending.entries()) {
+  for (let index = 0; index < run.pending.length; index += 1) {
+    const each = pendingAt(run, index);
     if (each.status === "recorded") continue;
     if (each.status !== "settled") return;
     update(run, index, { status: "recorded" });

@@ -3,7 +3,7 @@ import type { ImageContent } from "@mesh/llm";
 import { describe, expect, test } from "vitest";
 
 import { MemoryBackend, SharedState } from "./shared-state.ts";
-import { byteLength, capContent, capText, sliceBytes } from "./truncate.ts";
+import { byteLength, capContent, capText, cutContent, sliceBytes } from "./truncate.ts";
 
 const lines = (count: number): string => Array.from({ length: count }, (_, index) => `line ${index}`).join("\n");
 
@@ -110,22 +110,22 @@ describe("C4: images", () => {
 
   test("as many as the cap allows stay, in their order; a text says how many did not", async () => {
     const content = [image(3), { type: "text", text: "shot" } as const, ...Array.from({ length: 4 }, () => image(6))];
-    const capped = await capContent(content, { ...cap, maxImages: 3 }, undefined);
+    const capped = cutContent(content, { ...cap, maxImages: 3 });
     expect(capped.slice(0, -1)).toEqual(content.slice(0, 4));
     expect(capped.at(-1)).toMatchObject({ type: "text", text: expect.stringContaining("2 of 5 images left out") });
-    expect(await capContent(capped, { ...cap, maxImages: 3 }, undefined)).toBe(capped);
+    expect(cutContent(capped, { ...cap, maxImages: 3 })).toBe(capped);
   });
 
   test("their bytes are bounded together, also for a cap that names no bound", async () => {
     const big = image(9_000_000);
-    const capped = await capContent([big, big, big], { maxLines: Infinity, maxBytes: Infinity }, undefined);
+    const capped = cutContent([big, big, big], { maxLines: Infinity, maxBytes: Infinity });
     expect(capped.map((part) => part.type)).toEqual(["image", "image", "text"]);
-    const [one] = await capContent([image(30_000_000)], cap, undefined);
+    const [one] = cutContent([image(30_000_000)], cap);
     expect(one).toMatchObject({ type: "text", text: expect.stringContaining("1 of 1 images left out") });
   });
 
   test("that fit leave the content as it is", async () => {
     const content = [image(3), image(3)];
-    expect(await capContent(content, cap, undefined)).toBe(content);
+    expect(cutContent(content, cap)).toBe(content);
   });
 });

@@ -35,6 +35,12 @@ export interface OutputStash {
   has(key: string): Promise<boolean>;
 }
 
+/** Where the texts of one call go. */
+export interface CallStash {
+  readonly store: OutputStash;
+  readonly callId: string;
+}
+
 const MARKER_START = "[... ";
 const MARKER_END = " ...]";
 /** Below this there is no room for head, marker and tail. */
@@ -55,21 +61,33 @@ export function capText(text: string, cap: OutputCap, key?: string): string {
   return byteLength(byLines) <= cap.maxBytes ? byLines : capBytes(byLines, cap.maxBytes, key);
 }
 
-/** The content that enters the history, its long texts cut and, with a stash, kept in full. */
+/** The content that enters the history, its long texts cut and kept in full. */
 export async function capContent(
   output: readonly InputContent[],
   cap: OutputCap,
-  stash: { readonly store: OutputStash; readonly callId: string } | undefined,
+  stash: CallStash,
 ): Promise<readonly InputContent[]> {
   const content = capImages(output, cap);
   const cut = content.map((part) => part.type === "text" && capText(part.text, cap) !== part.text);
-  if (!cut.includes(true)) return boundTogether(content, cap);
-  const keys = stash === undefined ? undefined : await keepAll(content, cut, stash);
+  return cutContent(content, cap, cut.includes(true) ? await keepAll(content, cut, stash) : undefined);
+}
+
+/** The content that enters the history, its long texts cut; `keys` name where each is kept in full. */
+export function cutContent(
+  output: readonly InputContent[],
+  cap: OutputCap,
+  keys?: ReadonlyMap<number, string>,
+): readonly InputContent[] {
+  const content = capImages(output, cap);
+  let isCut = false;
   const capped = content.map((part, index) => {
-    if (part.type !== "text" || cut[index] !== true) return part;
-    return { ...part, text: capText(part.text, cap, keys?.get(index)) };
+    if (part.type !== "text") return part;
+    const text = capText(part.text, cap, keys?.get(index));
+    if (text === part.text) return part;
+    isCut = true;
+    return { ...part, text };
   });
-  return boundTogether(capped, cap);
+  return boundTogether(isCut ? capped : content, cap);
 }
 
 const DEFAULT_IMAGES = 10;
@@ -113,7 +131,7 @@ function boundTogether(content: readonly InputContent[], cap: OutputCap): readon
 async function keepAll(
   content: readonly InputContent[],
   cut: readonly boolean[],
-  stash: { readonly store: OutputStash; readonly callId: string },
+  stash: CallStash,
 ): Promise<ReadonlyMap<number, string> | undefined> {
   const keys = new Map<number, string>();
   let kept = true;

@@ -6,7 +6,14 @@ import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
 const root = new URL("../src/", import.meta.url);
-const shared = { bundle: true, write: false, target: "es2022", charset: "utf8", legalComments: "none", logLevel: "error" };
+const shared = {
+  bundle: true,
+  write: false,
+  target: "es2022",
+  charset: "utf8",
+  legalComments: "none",
+  logLevel: "error",
+};
 
 async function textOf(options) {
   const { outputFiles } = await build({ ...shared, absWorkingDir: fileURLToPath(root), ...options });
@@ -35,5 +42,14 @@ const worker = await textOf({
 
 writeFileSync(
   new URL("gen/worker.ts", root),
-  `/** Made by scripts/generate-worker.mjs from src/worker and src/guest; run \`npm run gen\` after a change there. */\nexport const WORKER_SOURCE: string =\n  ${JSON.stringify(worker)};\n`,
+  `/** Made by scripts/generate-worker.mjs from src/worker and src/guest; run \`npm run gen\` after a change there. */
+export const WORKER_SOURCE: string =
+  ${singleQuoted(worker)};
+`,
 );
+
+/** As the formatter writes a text with many double quotes. */
+function singleQuoted(text) {
+  const inner = JSON.stringify(text).slice(1, -1);
+  return `'${inner.replaceAll(/\\.|'/g, (part) => (part === '\\"' ? '"' : part === "'" ? "\\'" : part))}'`;
+}

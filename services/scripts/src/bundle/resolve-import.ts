@@ -22,7 +22,8 @@ const LOADABLE = /\.(?:ts|js|mjs|json)$/;
 /** Resolves `specifier` as written in the file `importer`. */
 export function resolveImport(specifier: string, importer: string, app: AppReader): Resolved {
   if (specifier === RUNTIME || specifier.startsWith(`${RUNTIME}/`)) return { kind: "runtime" };
-  if (specifier.startsWith(SCRIPTS)) return find(posix.join("scripts", specifier.slice(SCRIPTS.length)), specifier, app);
+  if (specifier.startsWith(SCRIPTS))
+    return find(posix.join("scripts", specifier.slice(SCRIPTS.length)), specifier, app);
   if (/^\.\.?(?:\/|$)/.test(specifier)) return find(posix.join(posix.dirname(importer), specifier), specifier, app);
   return {
     kind: "refused",

@@ -46,7 +46,8 @@ function InBlock() {}
 
 test("functions passed on from other files are found as well", async () => {
   const { functions } = await bundle({
-    "src/index.ts": 'export * from "./create"; export { next as Next } from "./next"; import { other } from "./next"; export { other };',
+    "src/index.ts":
+      'export * from "./create"; export { next as Next } from "./next"; import { other } from "./next"; export { other };',
     "src/create.ts": "export function Create() {}",
     "src/next.ts": "export function next() {} export function other() {}",
   });
@@ -73,7 +74,11 @@ test("siblings, @scripts, JSON and the runtime can be imported", async () => {
 
 test.each([
   ["a Node module", 'import fs from "fs";\nexport const x = fs;', /src\/index\.ts:1:16 .*cannot import "fs"/],
-  ["a node: module", 'const x = require("node:child_process");\nexport { x };', /src\/index\.ts:1:19 .*cannot import "node:child_process"/],
+  [
+    "a node: module",
+    'const x = require("node:child_process");\nexport { x };',
+    /src\/index\.ts:1:19 .*cannot import "node:child_process"/,
+  ],
   ["a package", '\nimport _ from "lodash";\nexport const x = _;', /src\/index\.ts:2:15 .*cannot import "lodash"/],
   ["a file outside of the app", 'import { x } from "../../etc/passwd";\nexport { x };', /leads out of the app/],
   ["an absolute path", 'import { x } from "/etc/passwd";\nexport { x };', /cannot import "\/etc\/passwd"/],

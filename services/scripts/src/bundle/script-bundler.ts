@@ -142,7 +142,10 @@ const OPTIONS = {
 } as const satisfies BuildOptions;
 
 function outputOf(result: BuildResult<typeof OPTIONS>): { code: string; map: string; exports: readonly string[] } {
-  const [output] = Object.entries(result.metafile.outputs).find(([name]) => name.endsWith(".js"))?.slice(1) ?? [];
+  const [output] =
+    Object.entries(result.metafile.outputs)
+      .find(([name]) => name.endsWith(".js"))
+      ?.slice(1) ?? [];
   const exports = typeof output === "object" ? output.exports : [];
   const file = (ending: string): string => result.outputFiles.find(({ path }) => path.endsWith(ending))?.text ?? "";
   return { code: programText(file(".js"), exports.length), map: file(".map"), exports };
@@ -157,20 +160,21 @@ function isFunction(name: string, top: TopLevel): boolean {
 function appFiles(source: CountedSource, entry: string, top: TopLevel): Plugin {
   return {
     name: "app-files",
-    setup({ onLoad, onResolve }) {
-      onResolve({ filter: /.*/ }, ({ path, importer, kind }) => {
+    setup(build) {
+      build.onResolve({ filter: /.*/ }, ({ path, importer, kind }) => {
         if (kind === "entry-point") return { path, namespace: "app" };
-        if (kind === "dynamic-import") return { errors: [{ text: "Scripts cannot use import(): use an import statement" }] };
+        if (kind === "dynamic-import")
+          return { errors: [{ text: "Scripts cannot use import(): use an import statement" }] };
         const resolved = resolveImport(path, importer, source);
         if (resolved.kind === "refused") return { errors: [{ text: resolved.reason }] };
         return resolved.kind === "runtime" ? { path, namespace: "runtime" } : { path: resolved.path, namespace: "app" };
       });
-      onLoad({ filter: /.*/, namespace: "app" }, ({ path }) => ({
+      build.onLoad({ filter: /.*/, namespace: "app" }, ({ path }) => ({
         contents: (source.read(path) ?? "") + (path === entry ? hiddenExports(top) : ""),
         loader: path.endsWith(".ts") ? "ts" : path.endsWith(".json") ? "json" : "js",
       }));
       // CommonJS, so that a name which is only a type in a JavaScript file is undefined instead of an error.
-      onLoad({ filter: /.*/, namespace: "runtime" }, () => ({
+      build.onLoad({ filter: /.*/, namespace: "runtime" }, () => ({
         contents: `module.exports = { ${GUEST_GLOBALS.map((name) => `${name}: globalThis.${name}`).join(", ")} };`,
         loader: "js",
       }));
@@ -199,7 +203,10 @@ function unchanged(seen: ReadonlyMap<string, string>, app: AppReader): boolean {
 function explained(error: unknown, entry: string): MeshError {
   if (error instanceof MeshError) return error;
   if (!isBuildFailure(error)) {
-    return new MeshError("invalid_argument", `${entry} does not bundle: ${error instanceof Error ? error.message : "unknown"}`);
+    return new MeshError(
+      "invalid_argument",
+      `${entry} does not bundle: ${error instanceof Error ? error.message : "unknown"}`,
+    );
   }
   const lines = error.errors.slice(0, SHOWN_ERRORS).map(located);
   const more = error.errors.length - lines.length;

@@ -24,7 +24,10 @@ const NAME = String.raw`[\p{ID_Start}$_][\p{ID_Continue}$]*`;
 const FUNCTION = new RegExp(`^(export )?(?:async )?function\\*? ?(${NAME})\\(`, "u");
 const DEFAULT = new RegExp(`^export default (?:async )?function\\*? ?(?:${NAME})?\\(`, "u");
 const BINDING = new RegExp(`^(export )?(?:const|let|var|class) ${NAME}`, "u");
-const DECLARATOR = new RegExp(`(?:^(?:export )?(?:const|let|var|class)|,) (${NAME})(?: = ((?:async )?(?:function\\b|\\(.*?\\) =>|${NAME} =>)))?`, "gu");
+const DECLARATOR = new RegExp(
+  `(?:^(?:export )?(?:const|let|var|class)|,) (${NAME})(?: = ((?:async )?(?:function\\b|\\(.*?\\) =>|${NAME} =>)))?`,
+  "gu",
+);
 const EXPORTED = new RegExp(`^ {2}(${NAME})(?: as (${NAME}))?,?$`, "u");
 
 /** Reads the top level of a TypeScript or JavaScript module; throws esbuild's failure when it does not parse. */

@@ -1,7 +1,7 @@
 /** `atob`, `btoa`, and bytes as base64, without anything but the language. */
 
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-const VALUES = new Map([...ALPHABET].map((letter, value) => [letter, value]));
+const VALUES = new Map(ALPHABET.split("").map((letter, value) => [letter, value]));
 const CHUNK = 4096;
 
 /** Base64 of a text whose characters are bytes. */

@@ -14,7 +14,13 @@ export function agents(): Methods {
   const call = (agent: unknown, messages: unknown, options?: unknown): unknown => {
     const [rest, onChunk] = split(options, "ctx.agent.Call");
     return withCallback(onChunk, (id) =>
-      invoke("agent.Call", textOf(agent, "ctx.agent.Call: the agent"), messagesOf(messages, "ctx.agent.Call"), rest, id),
+      invoke(
+        "agent.Call",
+        textOf(agent, "ctx.agent.Call: the agent"),
+        messagesOf(messages, "ctx.agent.Call"),
+        rest,
+        id,
+      ),
     );
   };
   const several = (op: "agent.All" | "agent.Any" | "agent.Race") => (requests: unknown, options?: unknown) => {
@@ -118,7 +124,13 @@ export function mcpClient(id: unknown): Methods {
   const bound = Object.entries(mcp()).flatMap(([name, method]) =>
     several.has(name) || typeof method !== "function"
       ? []
-      : [[name, (...args: readonly unknown[]): unknown => (method as (...all: readonly unknown[]) => unknown)(client, ...args)]],
+      : [
+          [
+            name,
+            (...args: readonly unknown[]): unknown =>
+              (method as (...all: readonly unknown[]) => unknown)(client, ...args),
+          ],
+        ],
   );
   return api("an MCP client", { id: client, ...(Object.fromEntries(bound) as Methods), Release: () => undefined });
 }

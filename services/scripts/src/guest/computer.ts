@@ -25,7 +25,11 @@ export function computerOf(seed: JsonObject): Methods {
     Exec: (command: unknown) => invoke("computer.Exec", commandOf(command)),
     VNC: () => invoke("computer.VNC"),
     Proxy: (port: unknown, path?: unknown) =>
-      invoke("computer.Proxy", numberOf(port, "ctx.computer.Proxy: the port"), optionalText(path, "ctx.computer.Proxy: the path")),
+      invoke(
+        "computer.Proxy",
+        numberOf(port, "ctx.computer.Proxy: the port"),
+        optionalText(path, "ctx.computer.Proxy: the path"),
+      ),
     Info: () => invoke("computer.Info"),
   });
 }
@@ -39,7 +43,11 @@ export function workspaceOf(seed: JsonObject): Methods {
     ReadFileBase64: (name: unknown) => invoke("workspace.ReadFileBase64", path(name)),
     WriteFile: (name: unknown, content: unknown) => void invoke("workspace.WriteFile", path(name), contentOf(content)),
     WriteFileBase64: (name: unknown, content: unknown) =>
-      void invoke("workspace.WriteFileBase64", path(name), textOf(content, "ctx.workspace.WriteFileBase64: the content")),
+      void invoke(
+        "workspace.WriteFileBase64",
+        path(name),
+        textOf(content, "ctx.workspace.WriteFileBase64: the content"),
+      ),
     ReadDir: (name: unknown = ".") => invoke("workspace.ReadDir", path(name)),
     MkdirAll: (name: unknown) => void invoke("workspace.MkdirAll", path(name)),
     Remove: (name: unknown) => void invoke("workspace.Remove", path(name)),

@@ -26,7 +26,7 @@ export function authorized(): unknown {
 
 /** The run's trace, for `new Trace()`. */
 export function currentTrace(): Context {
-  return traceOf(String(callSeed["trace_id"] ?? ""));
+  return traceOf(idOf(callSeed["trace_id"]));
 }
 
 /** `new Context(options)`: another view of the same call, with request memory of its own until it is released. */
@@ -42,9 +42,9 @@ function assemble(seed: JsonObject, requestMemory: MemoryNamespace): Context {
   const context: Context = {
     ...properties,
     ...messaging(),
-    memory: memoryOf(isRecord(memory) ? (memory as JsonObject) : {}, requestMemory),
+    memory: memoryOf(isRecord(memory) ? memory : {}, requestMemory),
     space: spaceOf(requestMemory),
-    trace: traceOf(String(traceId ?? "")),
+    trace: traceOf(idOf(traceId)),
     mcp: mcp(),
     agent: agents(),
     llm: llms(),
@@ -52,8 +52,12 @@ function assemble(seed: JsonObject, requestMemory: MemoryNamespace): Context {
     // The host ends the context; there is nothing a script could release too early.
     Release: () => undefined,
   };
-  if (isRecord(sandbox)) context["sandbox"] = sandboxOf(sandbox as JsonObject);
-  if (isRecord(computer)) context["computer"] = computerOf(computer as JsonObject);
-  if (isRecord(workspace)) context["workspace"] = workspaceOf(workspace as JsonObject);
+  if (isRecord(sandbox)) context["sandbox"] = sandboxOf(sandbox);
+  if (isRecord(computer)) context["computer"] = computerOf(computer);
+  if (isRecord(workspace)) context["workspace"] = workspaceOf(workspace);
   return api("ctx", context);
+}
+
+function idOf(value: unknown): string {
+  return typeof value === "string" ? value : "";
 }

@@ -23,19 +23,23 @@ export function describeThrown(thrown: unknown): string {
 }
 
 function read(thrown: unknown): Thrown {
-  if (typeof thrown !== "object" || thrown === null) return { name: "Error", message: bounded(String(thrown), MAX_MESSAGE) };
+  if (typeof thrown !== "object" || thrown === null)
+    return { name: "Error", message: bounded(String(thrown), MAX_MESSAGE) };
   const { name, message, code, stack } = thrown as Record<string, unknown>;
   const text = typeof message === "string" ? message : plain(thrown);
   return {
     name: typeof name === "string" ? bounded(name, 100) : "Error",
     message: bounded(text, MAX_MESSAGE) + (thrown instanceof TypeError ? missHint(text) : ""),
-    ...((typeof code === "number" || typeof code === "string") && { code: typeof code === "string" ? bounded(code, 100) : code }),
+    ...((typeof code === "number" || typeof code === "string") && {
+      code: typeof code === "string" ? bounded(code, 100) : code,
+    }),
     ...(typeof stack === "string" && { stack: bounded(stack, MAX_STACK) }),
   };
 }
 
 function plain(thrown: object): string {
-  return (JSON.stringify(thrown) as string | undefined) ?? Object.prototype.toString.call(thrown);
+  const text: unknown = JSON.stringify(thrown);
+  return typeof text === "string" ? text : Object.prototype.toString.call(thrown);
 }
 
 function bounded(text: string, max: number): string {

@@ -18,7 +18,10 @@ interface ExceptionConstructor {
 const DEFAULT_CODE = 500;
 
 function create(message: unknown, code: unknown, data: unknown): Exception {
-  const error = new Error(String(message ?? "")) as Error & { code: ExceptionCode; data?: unknown };
+  const error = new Error(textOf(message)) as Error & {
+    code: ExceptionCode;
+    data?: unknown;
+  };
   Object.setPrototypeOf(error, Exception.prototype);
   error.code = typeof code === "number" || typeof code === "string" ? code : DEFAULT_CODE;
   if (data !== undefined) error.data = data;
@@ -37,3 +40,9 @@ Object.defineProperty(Exception, "prototype", {
     name: { value: "Exception", writable: true, configurable: true },
   }),
 });
+
+function textOf(message: unknown): string {
+  if (typeof message === "string") return message;
+  const text: unknown = JSON.stringify(message);
+  return typeof text === "string" ? text : "";
+}

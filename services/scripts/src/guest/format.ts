@@ -44,7 +44,11 @@ function show(value: unknown, depth: number, around: readonly unknown[]): string
 function showObject(value: object, depth: number, around: readonly unknown[]): string {
   const item = (inner: unknown): string => show(inner, depth + 1, around);
   if (Array.isArray(value)) return `[${bounded(value.slice(0, MAX_ITEMS).map(item), value.length)}]`;
-  if (value instanceof Map) return `Map {${bounded([...value].slice(0, MAX_ITEMS).map(([k, v]) => `${item(k)} => ${item(v)}`), value.size)}}`;
+  if (value instanceof Map)
+    return `Map {${bounded(
+      [...value].slice(0, MAX_ITEMS).map(([k, v]) => `${item(k)} => ${item(v)}`),
+      value.size,
+    )}}`;
   if (value instanceof Set) return `Set {${bounded([...value].slice(0, MAX_ITEMS).map(item), value.size)}}`;
   const keys = Object.keys(value);
   const fields = keys.slice(0, MAX_ITEMS).map((key) => `${key}: ${item((value as Record<string, unknown>)[key])}`);

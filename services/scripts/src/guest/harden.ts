@@ -33,12 +33,11 @@ export function harden(askForBytes: AskForBytes): void {
   boundBuffers(askForBytes);
 }
 
-const ARRAY_METHODS = [
-  ...["concat", "copyWithin", "every", "fill", "filter", "find", "findIndex", "findLast", "findLastIndex", "flat"],
-  ...["flatMap", "forEach", "includes", "indexOf", "join", "lastIndexOf", "map", "push", "reduce", "reduceRight", "reverse"],
-  ...["shift", "slice", "some", "sort", "splice", "toLocaleString", "toReversed", "toSorted", "toSpliced", "unshift"],
-  ...["with"],
-] as const;
+const ARRAY_METHODS = (
+  "concat copyWithin every fill filter find findIndex findLast findLastIndex flat flatMap forEach includes indexOf join " +
+  "lastIndexOf map push reduce reduceRight reverse shift slice some sort splice toLocaleString toReversed toSorted " +
+  "toSpliced unshift with"
+).split(" ");
 
 function boundArrays(): void {
   for (const name of ARRAY_METHODS) wrap(Array.prototype, name, (target) => checkLength(target));
@@ -49,7 +48,9 @@ function boundTexts(): void {
   for (const name of ["split", "match", "matchAll", "replace", "replaceAll", "normalize"]) {
     wrap(String.prototype, name, (target) => {
       if (typeof target === "string" && target.length > MAX_TEXT) {
-        throw new RangeError(`A text of ${target.length} characters is too long to be taken apart (at most ${MAX_TEXT})`);
+        throw new RangeError(
+          `A text of ${target.length} characters is too long to be taken apart (at most ${MAX_TEXT})`,
+        );
       }
     });
   }
@@ -78,6 +79,19 @@ function wrap(holder: object, name: string, check: (target: unknown, args: reado
   Object.defineProperty(holder, name, { ...descriptor, value: guarded });
 }
 
+const VIEWS = [
+  Int8Array,
+  Uint8Array,
+  Uint8ClampedArray,
+  Int16Array,
+  Uint16Array,
+  Int32Array,
+  Uint32Array,
+  Float32Array,
+  Float64Array,
+  BigInt64Array,
+  BigUint64Array,
+] as const;
 const BUFFER_COPIES = ["slice", "map", "filter", "toSorted", "toReversed", "with"] as const;
 
 function boundBuffers(askForBytes: AskForBytes): void {
@@ -92,12 +106,11 @@ function boundBuffers(askForBytes: AskForBytes): void {
   wrap(ArrayBuffer.prototype, "slice", sizeOf);
   const typed = Object.getPrototypeOf(Uint8Array) as { readonly prototype: object };
   for (const name of BUFFER_COPIES) wrap(typed.prototype, name, sizeOf);
-  for (const view of [
-    ...[Int8Array, Uint8Array, Uint8ClampedArray, Int16Array, Uint16Array, Int32Array, Uint32Array, Float32Array],
-    ...[Float64Array, BigInt64Array, BigUint64Array],
-  ]) {
+  for (const view of VIEWS) {
     guardConstructor(view.name, ([source]) => {
-      const { length } = (typeof source === "object" && source !== null ? source : { length: source }) as { length?: unknown };
+      const { length } = (typeof source === "object" && source !== null ? source : { length: source }) as {
+        length?: unknown;
+      };
       // A view of a buffer has no `length` to copy; its bytes are there already.
       ask(Number(length ?? 0) * view.BYTES_PER_ELEMENT);
     });

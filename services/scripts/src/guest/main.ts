@@ -63,7 +63,9 @@ function resultOf(value: unknown): string {
 }
 
 function isThenable(value: unknown): boolean {
-  return typeof value === "object" && value !== null && typeof (value as { readonly then?: unknown }).then === "function";
+  return (
+    typeof value === "object" && value !== null && typeof (value as { readonly then?: unknown }).then === "function"
+  );
 }
 
 function attempt(action: () => string): string {

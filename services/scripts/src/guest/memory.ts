@@ -131,6 +131,6 @@ export function memoryOf(ids: JsonObject, context: MemoryNamespace): Methods {
     ...remote("user"),
     ...remote("team"),
     ...remote("chat"),
-    context: contextMemory(String(ids["context"] ?? ""), context),
+    context: contextMemory(typeof ids["context"] === "string" ? ids["context"] : "", context),
   });
 }

@@ -13,7 +13,8 @@ export function traceOf(id: string): Methods {
     id,
     MarkComplete: () => chained(trace, () => invoke("trace.MarkComplete")),
     IsComplete: () => invoke("trace.IsComplete"),
-    CreateSpace: (option: unknown) => spaceOf(invoke("trace.CreateSpace", recordOf(option, "trace.CreateSpace: the option"))),
+    CreateSpace: (option: unknown) =>
+      spaceOf(invoke("trace.CreateSpace", recordOf(option, "trace.CreateSpace: the option"))),
     GetSpace: (spaceId: unknown) => {
       const name = textOf(spaceId, "trace.GetSpace: the id");
       return invoke("trace.GetSpace", name) ? spaceOf(name) : null;
@@ -47,7 +48,9 @@ function nodeMethods(node: string | null, name: string): Methods {
       return chained(this, () => invoke("trace.SetOutput", node, jsonOf(output)));
     },
     SetMetadata(this: unknown, key: unknown, value: unknown): unknown {
-      return chained(this, () => invoke("trace.SetMetadata", node, textOf(key, `${name}.SetMetadata: the key`), jsonOf(value)));
+      return chained(this, () =>
+        invoke("trace.SetMetadata", node, textOf(key, `${name}.SetMetadata: the key`), jsonOf(value)),
+      );
     },
     Complete(this: unknown, ...output: readonly unknown[]): unknown {
       return chained(this, () => invoke("trace.Complete", node, given(output)));
@@ -63,7 +66,8 @@ function spaceOf(id: string): Methods {
   const space: Methods = {
     id,
     Get: (name: unknown) => invoke("trace.SpaceGet", id, key(name)) ?? null,
-    Set: (name: unknown, value: unknown) => chained(space, () => invoke("trace.SpaceSet", id, key(name), jsonOf(value))),
+    Set: (name: unknown, value: unknown) =>
+      chained(space, () => invoke("trace.SpaceSet", id, key(name), jsonOf(value))),
     Has: (name: unknown) => invoke("trace.SpaceHas", id, key(name)) === true,
     Delete: (name: unknown) => chained(space, () => invoke("trace.SpaceDelete", id, key(name))),
     Clear: () => chained(space, () => invoke("trace.SpaceClear", id)),

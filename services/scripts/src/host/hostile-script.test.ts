@@ -7,29 +7,30 @@ import { ScriptHarness } from "../testing/script-harness.ts";
 const ESCAPES: Readonly<Record<string, string>> = {
   "this.constructor.constructor": "this.constructor.constructor('return process')()",
   "globalThis.constructor": "globalThis.constructor.constructor('return process')()",
-  "Function": "Function('return process')()",
-  "eval": "eval('process')",
+  Function: "Function('return process')()",
+  eval: "eval('process')",
   "indirect eval": "(0, eval)('process')",
   "async function constructor": "(async () => {}).constructor('return process')()",
   "generator constructor": "(function* () {}).constructor('return process')().next().value",
   "constructor of an API function": "ctx.Send.constructor('return process')()",
   "constructor of a deeper API function": "ctx.memory.user.Get.constructor.constructor('return process')()",
   "constructor of a result": "ctx.agent.Call('x', []).constructor.constructor('return process')()",
-  "constructor of an operation's error": "(() => { try { Process('fails'); } catch (e) { return e.constructor.constructor('return process')(); } })()",
+  "constructor of an operation's error":
+    "(() => { try { Process('fails'); } catch (e) { return e.constructor.constructor('return process')(); } })()",
   "constructor of a callback's argument":
     "(() => { let r; ctx.agent.Call('chunks', [], (m) => { r = m.constructor.constructor('return process')(); }); return r; })()",
-  "process": "process",
-  "require": "require('fs')",
-  "module": "module.constructor._load('fs')",
-  "Buffer": "Buffer.from('x')",
-  "setTimeout": "setTimeout(() => {}, 1)",
-  "queueMicrotask": "queueMicrotask(() => {})",
-  "fetch": "fetch('http://localhost')",
-  "WebAssembly": "new WebAssembly.Module(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]))",
-  "SharedArrayBuffer": "new SharedArrayBuffer(8)",
-  "Atomics": "Atomics.wait(new Int32Array(4), 0, 0)",
-  "FinalizationRegistry": "new FinalizationRegistry(() => {})",
-  "structuredClone": "structuredClone({})",
+  process: "process",
+  require: "require('fs')",
+  module: "module.constructor._load('fs')",
+  Buffer: "Buffer.from('x')",
+  setTimeout: "setTimeout(() => {}, 1)",
+  queueMicrotask: "queueMicrotask(() => {})",
+  fetch: "fetch('http://localhost')",
+  WebAssembly: "new WebAssembly.Module(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]))",
+  SharedArrayBuffer: "new SharedArrayBuffer(8)",
+  Atomics: "Atomics.wait(new Int32Array(4), 0, 0)",
+  FinalizationRegistry: "new FinalizationRegistry(() => {})",
+  structuredClone: "structuredClone({})",
 };
 
 const SCRIPT = `
@@ -63,7 +64,8 @@ test("no way out of the context that is known to have worked elsewhere works", a
 });
 
 test("the stack of an error shows no object of the host: prepareStackTrace cannot be taken over", async () => {
-  await using script = new ScriptHarness(`
+  await using script = new ScriptHarness(
+    `
     function Create(ctx) {
       const seen = [];
       try { Error.prepareStackTrace = (error, sites) => { seen.push(...sites); return "taken"; }; } catch (e) { seen.push("refused"); }
@@ -120,7 +122,7 @@ test("what a script does to its own built-ins reaches neither the host nor the n
   `);
   expect(await script.value("Poison")).toBe(1);
   expect(await script.value("Clean")).toEqual([null, "function"]);
-  expect((({}) as { polluted?: string }).polluted).toBeUndefined();
+  expect(({} as { polluted?: string }).polluted).toBeUndefined();
   expect(script.asked.at(-1)).toEqual(["ctx.Send", "fine", null]);
 });
 
@@ -135,14 +137,19 @@ test("keys that name a prototype are dropped on the way out and are plain data o
   `,
     { ops: { "memory.Get": () => poisoned } },
   );
-  const value = (await script.value("Create", poisoned)) as { own: string[]; value: Json; answer: Json; polluted?: Json };
+  const value = (await script.value("Create", poisoned)) as {
+    own: string[];
+    value: Json;
+    answer: Json;
+    polluted?: Json;
+  };
   expect(value.own).toEqual(["__proto__", "a"]);
   expect(Object.keys(value.value as object)).toEqual(["a"]);
   expect(value.polluted).toBeUndefined();
   const [, , sent] = script.asked[0]!;
   expect(Object.keys(sent as object)).toEqual(["constructor", "ok"]);
   expect(Object.getPrototypeOf(sent)).toBe(Object.prototype);
-  expect((({}) as { polluted?: number }).polluted).toBeUndefined();
+  expect(({} as { polluted?: number }).polluted).toBeUndefined();
 });
 
 test.each([
@@ -152,12 +159,16 @@ test.each([
   ["a bigint", "{ type: 'text', n: 1n }", "BigInt"],
   ["a proxy that refuses", "new Proxy({ type: 'text' }, { ownKeys() { throw new Error('ownKeys') } })", "ownKeys"],
   ["a revoked proxy", "(() => { const r = Proxy.revocable({}, {}); r.revoke(); return r.proxy; })()", "revoked"],
-  ["endless depth", "(() => { const m = { type: 'text' }; let at = m; for (let i = 0; i < 1e5; i++) at = at.m = {}; return m; })()", "call stack"],
+  [
+    "endless depth",
+    "(() => { const m = { type: 'text' }; let at = m; for (let i = 0; i < 1e5; i++) at = at.m = {}; return m; })()",
+    "call stack",
+  ],
 ])("a message with %s fails in the script, and the script can go on", async (_what, message, reason) => {
   await using script = new ScriptHarness(`
     function Create(ctx) { let text; try { ctx.Send(${message}); } catch (e) { text = String(e.message); } ctx.Send("after"); return text; }
   `);
-  expect(String(await script.value("Create"))).toContain(reason);
+  expect(await script.value("Create")).toContain(reason);
   expect(script.asked).toEqual([["ctx.Send", "after", null]]);
 });
 
@@ -165,10 +176,10 @@ test("a toJSON that lies, and keys of any name, arrive as the data they are", as
   await using script = new ScriptHarness(`
     function Create(ctx) {
       ctx.Send({ type: "text", toJSON: () => ({ type: 5, "\\u0000": 1, "hasOwnProperty": 2 }) });
-      return { toString: 1, valueOf: 2, then: 3 };
+      return { toString: 1, valueOf: 2, toJSON: 3 };
     }
   `);
-  expect(await script.value("Create")).toEqual({ toString: 1, valueOf: 2, then: 3 });
+  expect(await script.value("Create")).toEqual({ toString: 1, valueOf: 2, toJSON: 3 });
   expect(script.asked).toEqual([["ctx.Send", { type: 5, "\0": 1, hasOwnProperty: 2 }, null]]);
 });
 

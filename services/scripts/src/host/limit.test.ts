@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 
 import { ScriptHarness } from "../testing/script-harness.ts";
-import { ScriptLimitError } from "./script-error.ts";
+import type { ScriptLimitError } from "./script-error.ts";
 
 async function failure(promise: Promise<unknown>): Promise<ScriptLimitError> {
   return await promise.then(
@@ -19,7 +19,9 @@ export function Create() { spin(); }
 export function Fine() { return 1; }`,
     {
       host: { limits: { runMs: 200 } },
-      files: { "src/spin.ts": "export function spin(): never {\n  let turns: number = 0;\n  for (;;) {\n    turns++;\n  }\n}" },
+      files: {
+        "src/spin.ts": "export function spin(): never {\n  let turns: number = 0;\n  for (;;) {\n    turns++;\n  }\n}",
+      },
     },
   );
   const error = await failure(script.run("Create"));
@@ -46,19 +48,25 @@ test("an endless callback is ended while its operation waits", async () => {
 });
 
 test("time in operations and in sleep does not count", async () => {
-  await using script = new ScriptHarness("function Create(ctx) { for (let i = 0; i < 3; i++) { ctx.Send('x'); time.Sleep(100); } return 1; }", {
-    host: { limits: { runMs: 150 } },
-    ops: { "ctx.Send": async () => await new Promise((resolve) => setTimeout(() => resolve("M1"), 100)) },
-  });
+  await using script = new ScriptHarness(
+    "function Create(ctx) { for (let i = 0; i < 3; i++) { ctx.Send('x'); time.Sleep(100); } return 1; }",
+    {
+      host: { limits: { runMs: 150 } },
+      ops: { "ctx.Send": async () => await new Promise((resolve) => setTimeout(() => resolve("M1"), 100)) },
+    },
+  );
   const result = await script.run("Create");
   expect(result).toMatchObject({ value: 1 });
   expect(result.kind === "returned" && result.stats.runMs).toBeLessThan(150);
 });
 
 test("a million sends end the call at the limit, not the process", async () => {
-  await using script = new ScriptHarness("function Create(ctx) { for (let i = 0; i < 1e6; i++) { try { ctx.Send('x'); } catch {} } }", {
-    host: { limits: { operations: 1_000 } },
-  });
+  await using script = new ScriptHarness(
+    "function Create(ctx) { for (let i = 0; i < 1e6; i++) { try { ctx.Send('x'); } catch {} } }",
+    {
+      host: { limits: { operations: 1_000 } },
+    },
+  );
   const error = await failure(script.run("Create"));
   expect(error).toMatchObject({ limit: "operations" });
   expect(error.message).toContain("asked for more than 1000 operations");
@@ -80,7 +88,9 @@ test("output, results, arguments and answers are bounded", async () => {
   );
   expect(await failure(script.run("Output"))).toMatchObject({ limit: "outputBytes" });
   expect(await failure(script.run("Result"))).toMatchObject({ limit: "resultBytes" });
-  expect((await failure(script.run("Arguments", "x".repeat(10_000)))).message).toContain("The arguments of test Arguments");
+  expect((await failure(script.run("Arguments", "x".repeat(10_000)))).message).toContain(
+    "The arguments of test Arguments",
+  );
   expect(await script.value("Answer")).toBe("The answer of memory.Get has 10002 bytes; a script takes up to 5000");
 });
 
@@ -96,15 +106,21 @@ test.each([
   ["a map", "const m = new Map(); for (let i = 0; ; i++) m.set(i, i);"],
   ["arrays", "const a = []; for (;;) a.push(new Array(1e6).fill(1.5));"],
 ])("memory filled with %s ends the call, not the process", { timeout: 60_000 }, async (_what, code) => {
-  await using script = new ScriptHarness(`function Create() { ${code} } function Fine() { return 1; }`, { host: { heapMb: 64 } });
+  await using script = new ScriptHarness(`function Create() { ${code} } function Fine() { return 1; }`, {
+    host: { heapMb: 64 },
+  });
   const error = await failure(script.run("Create"));
   expect(error).toMatchObject({ limit: "heap", code: "resource_exhausted" });
   expect(await script.value("Fine")).toBe(1);
 });
 
 test("a list of numbers without end is refused or ended, whichever comes first", async () => {
-  await using script = new ScriptHarness("function Create() { const a = []; for (;;) a.push(1); } function Fine() { return 1; }");
-  expect((await failure(script.run("Create"))).message).toMatch(/elements is larger than a script may use|filled \d+ MB of memory/);
+  await using script = new ScriptHarness(
+    "function Create() { const a = []; for (;;) a.push(1); } function Fine() { return 1; }",
+  );
+  expect((await failure(script.run("Create"))).message).toMatch(
+    /elements is larger than a script may use|filled \d+ MB of memory/,
+  );
   expect(await script.value("Fine")).toBe(1);
 });
 
@@ -118,12 +134,19 @@ test.each([
   ["a huge buffer of words", "new Float64Array(2e8)", "no room for a buffer"],
   ["a resizable buffer", "new ArrayBuffer(1, { maxByteLength: 1e9 })", "no room for a buffer"],
   ["many buffers", "(() => { const all = []; for (;;) all.push(new Uint8Array(8e6)); })()", "no room for a buffer"],
-  ["copies of a buffer", "(() => { const all = [new Uint8Array(8e6)]; for (;;) all.push(all[0].slice()); })()", "no room for a buffer"],
+  [
+    "copies of a buffer",
+    "(() => { const all = [new Uint8Array(8e6)]; for (;;) all.push(all[0].slice()); })()",
+    "no room for a buffer",
+  ],
   ["a buffer of NaN bytes", "new ArrayBuffer(NaN).byteLength", "0"],
 ])("%s is refused before it is made", async (_what, code, message) => {
-  await using script = new ScriptHarness(`function Create() { try { return String(${code}); } catch (e) { return e.message; } }`, {
-    host: { bufferMb: 64 },
-  });
+  await using script = new ScriptHarness(
+    `function Create() { try { return String(${code}); } catch (e) { return e.message; } }`,
+    {
+      host: { bufferMb: 64 },
+    },
+  );
   expect(await script.value("Create")).toContain(message);
 });
 
@@ -142,9 +165,24 @@ test("bounded built-ins work as ever on ordinary values", async () => {
     }
   `);
   expect(await script.value("Create")).toEqual([
-    ...[[1, 2, 3], [1, 2], ["a", "b"], "a-b", ["a", "b"], [0, 1]],
-    ...[[1, 2, 44], true, true, [2, 44], 1],
-    ...[6, [7], "map", 1, 1],
-    ...["aOlsbG8=", 3, true],
+    [1, 2, 3],
+    [1, 2],
+    ["a", "b"],
+    "a-b",
+    ["a", "b"],
+    [0, 1],
+    [1, 2, 44],
+    true,
+    true,
+    [2, 44],
+    1,
+    6,
+    [7],
+    "map",
+    1,
+    1,
+    "aOlsbG8=",
+    3,
+    true,
   ]);
 });

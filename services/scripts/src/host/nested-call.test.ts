@@ -1,6 +1,9 @@
-import type { Json } from "@mesh/kernel";
+import { availableParallelism } from "node:os";
+
+import { type Json, until } from "@mesh/kernel";
 import { expect, test } from "vitest";
 
+import type { HostOps, OpIo } from "../call.ts";
 import { ScriptHarness } from "../testing/script-harness.ts";
 
 const NEST = `
@@ -9,34 +12,20 @@ const NEST = `
   function Wide() { return All([1, 2, 3, 4, 5, 6].map((n) => ({ process: "nest", args: [0] }))).length; }
 `;
 
+/** A script whose processes are calls of itself, one deeper. */
 function nesting(maxWorkers: number): ScriptHarness {
-  const depthOf = new Map<AbortSignal, number>();
-  const call = async (fn: string, left: Json, outer: AbortSignal): Promise<Json> => {
-    const depth = (depthOf.get(outer) ?? 0) + 1;
-    const inner = {
-      invoke: (op: string, args: readonly Json[], io: { signal: AbortSignal }) => {
-        depthOf.set(io.signal, depth);
-        return script.ops.invoke(op, args, { ...io, callback: async () => await Promise.resolve(undefined) });
-      },
-    };
-    const { program } = await programOf(script);
-    const result = await script.host.call({ program, fn, args: [{ json: left }], label: "inner", depth }, inner, outer);
+  const nest = async (left: Json, depth: number, io: OpIo): Promise<Json> => {
+    const result = await script.call({ fn: "Nest", args: [{ json: left }], depth, ops: opsAt(depth) }, io.signal);
     return result.kind === "returned" ? (result.value ?? null) : null;
   };
-  const script = new ScriptHarness(NEST, {
-    host: { maxWorkers, maxDepth: 100 },
-    ops: {
-      "process.Call": async ([, args], io) => await call("Nest", (args as Json[])[0] ?? 0, io.signal),
-      "process.All": async ([requests], io) =>
-        await Promise.all((requests as Json[]).map(async () => ({ data: await call("Nest", 0, io.signal) }))),
+  const opsAt = (depth: number): HostOps => ({
+    invoke: async (op, [first, second], io) => {
+      if (op === "process.Call") return await nest((second as Json[])[0] ?? 0, depth + 1, io);
+      return await Promise.all((first as Json[]).map(async () => ({ data: await nest(0, depth + 1, io) })));
     },
   });
+  const script = new ScriptHarness(NEST, { host: { maxWorkers, maxDepth: 100 }, hostOps: opsAt(0) });
   return script;
-}
-
-async function programOf(_script: ScriptHarness): Promise<{ program: import("../call.ts").ScriptProgram }> {
-  const { ScriptBundler } = await import("../bundle/script-bundler.ts");
-  return { program: await new ScriptBundler().bundle({ read: (path) => (path === "n.ts" ? NEST : undefined) }, "n.ts") };
 }
 
 test("a call nested in a call gets a worker of its own, and the pool grows for it", async () => {
@@ -45,17 +34,53 @@ test("a call nested in a call gets a worker of its own, and the pool grows for i
   expect(script.host.workers).toBe(6);
 });
 
-test("calls nested deeper than there are workers end with a reason instead of waiting for ever", { timeout: 20_000 }, async () => {
-  await using script = nesting(3);
-  const result = await script.call({ fn: "Tried", args: [{ json: 5 }] });
-  expect(result).toMatchObject({ value: expect.stringContaining("All 3 script workers wait for other calls") as string });
-  expect(await script.call({ fn: "Nest", args: [{ json: 1 }] })).toMatchObject({ value: [1, "bottom"] });
-});
+test(
+  "calls nested deeper than there are workers end with a reason instead of waiting for ever",
+  { timeout: 20_000 },
+  async () => {
+    await using script = nesting(3);
+    const result = await script.call({ fn: "Tried", args: [{ json: 5 }] });
+    expect(result).toMatchObject({
+      value: expect.stringContaining("All 3 script workers wait for other calls") as string,
+    });
+    expect(await script.call({ fn: "Nest", args: [{ json: 1 }] })).toMatchObject({ value: [1, "bottom"] });
+  },
+);
 
 test("many calls that nest at once all come through", { timeout: 30_000 }, async () => {
   await using script = nesting(8);
   const results = await Promise.all(Array.from({ length: 20 }, () => script.call({ fn: "Nest", args: [{ json: 1 }] })));
-  expect(results.every((result) => result.kind === "returned" && JSON.stringify(result.value) === '[1,"bottom"]')).toBe(true);
+  expect(results.every((result) => result.kind === "returned" && JSON.stringify(result.value) === '[1,"bottom"]')).toBe(
+    true,
+  );
   expect(await script.call({ fn: "Wide" })).toMatchObject({ value: 6 });
   expect(script.host.workers).toBeLessThanOrEqual(8);
+});
+
+test("short calls at once share as many workers as there are processors", async () => {
+  await using script = new ScriptHarness("function Create() { return 1; }");
+  const results = await Promise.all(Array.from({ length: 200 }, () => script.value("Create")));
+  expect(results.every((value) => value === 1)).toBe(true);
+  expect(script.host.workers).toBeLessThanOrEqual(Math.max(2, availableParallelism()));
+});
+
+test("calls that run for long do not keep others from starting", async () => {
+  await using script = new ScriptHarness("function Spin() { for (;;); } function Fine() { return 1; }");
+  const ending = new AbortController();
+  const hogs = Array.from({ length: Math.max(2, availableParallelism()) }, () => script.runUntil("Spin", ending.signal));
+  for (const hog of hogs) hog.catch(() => undefined);
+  await until(() => script.host.workers === hogs.length);
+  expect(await script.value("Fine")).toBe(1);
+  ending.abort();
+  await Promise.allSettled(hogs);
+});
+
+test("workers that are no longer needed end, and one stays", async () => {
+  await using script = new ScriptHarness("function Create(ctx) { return ctx.BlockID(); }", {
+    host: { idleMs: 50 },
+    ops: { "ctx.BlockID": async () => await until(() => script.asked.length >= 4 && "B1") },
+  });
+  await Promise.all(Array.from({ length: 4 }, () => script.value("Create")));
+  await until(() => script.host.workers === 1);
+  expect(await script.value("Create")).toBe("B1");
 });

@@ -26,7 +26,8 @@ const KINDS: Readonly<Record<string, readonly OpArgKind[] | undefined>> = Object
 /** The arguments of an operation; refuses unknown operations and arguments of the wrong kind. */
 export function readOpArguments(op: string, text: string): readonly Json[] {
   const kinds = KINDS[op];
-  if (kinds === undefined) throw new MeshError("unimplemented", `There is no operation ${JSON.stringify(op.slice(0, 100))}`);
+  if (kinds === undefined)
+    throw new MeshError("unimplemented", `There is no operation ${JSON.stringify(op.slice(0, 100))}`);
   const args = parseUntrusted(text);
   if (!Array.isArray(args) || args.length !== kinds.length) {
     throw new MeshError("invalid_argument", `${op} takes ${kinds.length} arguments`);

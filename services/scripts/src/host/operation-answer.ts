@@ -9,7 +9,10 @@ export function resultAnswer(op: string, result: Json | undefined, maxBytes: num
   const text = JSON.stringify(result) as string | undefined;
   if (text === undefined) return "=";
   if (text.length <= maxBytes) return `+${text}`;
-  return failure("resource_exhausted", `The answer of ${op} has ${text.length} bytes; a script takes up to ${maxBytes}`);
+  return failure(
+    "resource_exhausted",
+    `The answer of ${op} has ${text.length} bytes; a script takes up to ${maxBytes}`,
+  );
 }
 
 /** A failure as an answer. What is not meant for users stays here: `hidden` is told instead. */

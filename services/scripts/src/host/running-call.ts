@@ -17,10 +17,14 @@ import { failureAnswer, resultAnswer } from "./operation-answer.ts";
 import { type ScriptLimit, ScriptLimitError, thrownError } from "./script-error.ts";
 import type { ScriptWorker, WorkerEnd } from "./script-worker.ts";
 import { programFile, type SourcePosition } from "./source-stack.ts";
+import { cancelReason } from "./worker-pool.ts";
 
 /** What a running call needs of its host. */
 export interface RunningCallDeps {
   readonly clock: Clock;
+  readonly worker: ScriptWorker;
+  readonly ops: HostOps;
+  readonly limits: ScriptLimits;
   /** An operation began to wait: another worker may be of use. */
   readonly onWait: () => void;
   /** An operation failed with something the script must not read. */
@@ -40,7 +44,6 @@ export class RunningCall {
   readonly call: ScriptCall;
   readonly limits: ScriptLimits;
   readonly #deps: RunningCallDeps;
-  readonly #ops: HostOps;
   readonly #ending = new AbortController();
   readonly #callbacks = new Map<number, PendingCallback>();
   readonly #startedAt: number;
@@ -52,12 +55,11 @@ export class RunningCall {
   #hasReturned = false;
   #settle: { resolve(result: ScriptResult): void; reject(error: Error): void } | undefined;
 
-  constructor(deps: RunningCallDeps, call: ScriptCall, limits: ScriptLimits, ops: HostOps, worker: ScriptWorker) {
+  constructor(deps: RunningCallDeps, call: ScriptCall) {
     this.#deps = deps;
     this.call = call;
-    this.limits = limits;
-    this.#ops = ops;
-    this.worker = worker;
+    this.worker = deps.worker;
+    this.limits = deps.limits;
     this.#startedAt = deps.clock.monotonic();
     setMaxListeners(0, this.#ending.signal);
   }
@@ -78,7 +80,7 @@ export class RunningCall {
 
   /** Starts the call; resolves or rejects when it has settled. `args` is the JSON of the wire arguments. */
   async run(args: string, signal: AbortSignal): Promise<ScriptResult> {
-    const cancel = (): void => this.#cancel(cancelReason(this.call, signal));
+    const cancel = (): void => this.#cancel(cancelReason(this.call.label, signal));
     signal.addEventListener("abort", cancel, { once: true });
     try {
       return await new Promise<ScriptResult>((resolve, reject) => {
@@ -135,7 +137,7 @@ export class RunningCall {
     let result: Json | undefined | Promise<Json | undefined>;
     try {
       this.#takeChanges(changes);
-      result = this.#ops.invoke(op, readOpArguments(op, args), this.#io(operation));
+      result = this.#deps.ops.invoke(op, readOpArguments(op, args), this.#io(operation));
     } catch (error) {
       this.#answer(operation, this.#failure(op, error));
       return;
@@ -234,7 +236,10 @@ export class RunningCall {
 
   #workerEnded(end: WorkerEnd): void {
     if (end.kind === "heap") this.exceed("heap", "used more memory than a script may");
-    else this.#fail(new MeshError("unavailable", `The script worker of ${this.call.label} ended (${end.reason}); run it again`));
+    else
+      this.#fail(
+        new MeshError("unavailable", `The script worker of ${this.call.label} ended (${end.reason}); run it again`),
+      );
   }
 
   #fail(error: MeshError): void {
@@ -245,7 +250,8 @@ export class RunningCall {
 
   #end(): void {
     this.#ending.abort(new MeshError("cancelled", `${this.call.label} has ended`));
-    for (const pending of this.#callbacks.values()) pending.reject(new MeshError("cancelled", `${this.call.label} has ended`));
+    for (const pending of this.#callbacks.values())
+      pending.reject(new MeshError("cancelled", `${this.call.label} has ended`));
     this.#callbacks.clear();
   }
 }
@@ -262,9 +268,4 @@ function valueOf(outcome: string): Json | undefined {
 
 function unreadable(call: ScriptCall): MeshError {
   return new MeshError("invalid_argument", `${call.label} returned something that cannot be read`);
-}
-
-function cancelReason(call: ScriptCall, signal: AbortSignal): MeshError {
-  const reason: unknown = signal.reason;
-  return reason instanceof MeshError ? reason : new MeshError("cancelled", `${call.label} was cancelled`);
 }

@@ -23,14 +23,18 @@ export class ScriptError extends MeshError {
 
   constructor(thrown: ThrownFact, stack: SourceStack) {
     const { at, frames } = stack;
-    super(codeOf(thrown.code), at === undefined ? thrown.message : `${thrown.message} (${at.file}:${at.line}:${at.column})`, {
-      details: {
-        name: thrown.name,
-        ...(thrown.code !== undefined && { exception_code: thrown.code }),
-        ...(at !== undefined && { file: at.file, line: at.line, column: at.column }),
-        ...(frames !== "" && { frames }),
+    super(
+      codeOf(thrown.code),
+      at === undefined ? thrown.message : `${thrown.message} (${at.file}:${at.line}:${at.column})`,
+      {
+        details: {
+          name: thrown.name,
+          ...(thrown.code !== undefined && { exception_code: thrown.code }),
+          ...(at !== undefined && { file: at.file, line: at.line, column: at.column }),
+          ...(frames !== "" && { frames }),
+        },
       },
-    });
+    );
     this.reason = thrown.message;
     this.thrownName = thrown.name;
     this.exceptionCode = thrown.code;

@@ -60,7 +60,7 @@ test("async functions are awaited, with operations in between", async () => {
     function Thenable() { return { then(resolve) { resolve(7); resolve(8); } }; }
     function BadThenable() { return { then() { throw new Error("in then"); } }; }
   `,
-    { ops: { "ctx.Send": ([text]) => `id of ${String(text)}` } },
+    { ops: { "ctx.Send": ([text]) => `id of ${text as string}` } },
   );
   expect(await script.value("Create")).toEqual({ id: ["id of m1", "id of m2"] });
   expect((await failure(script.run("Never"))).message).toContain("a promise that nothing will ever settle");
@@ -112,7 +112,11 @@ test.each([
   ["an object", "{ message: 'm', code: 9 }", "m"],
   ["an object without a message", "{ a: 1 }", '{"a":1}'],
   ["a symbol", "Symbol('s')", "Symbol(s)"],
-  ["an error with a getter that throws", "Object.defineProperty(new Error('x'), 'message', { get() { throw 1 } })", "cannot be read"],
+  [
+    "an error with a getter that throws",
+    "Object.defineProperty(new Error('x'), 'message', { get() { throw 1 } })",
+    "cannot be read",
+  ],
   ["a proxy that refuses everything", "new Proxy({}, { get() { throw 1 }, has() { throw 1 } })", "cannot be read"],
   ["an error with an endless message", "new Error('x'.repeat(1e6))", "…"],
 ])("throwing %s is reported as what can be read of it", async (_what, thrown, message) => {
@@ -233,12 +237,20 @@ test("memory of the request is seeded, kept between calls, and seen by nested ca
   `,
     { ops: { "process.Call": async () => await script.value("Nested") } },
   );
-  expect(await script.value("Create")).toEqual({ inner: "create", n: 11, list: [1, 2], left: "by nested", gone: false });
+  expect(await script.value("Create")).toEqual({
+    inner: "create",
+    n: 11,
+    list: [1, 2],
+    left: "by nested",
+    gone: false,
+  });
   expect(await script.value("Next")).toEqual(["from", "n", "list"]);
 });
 
 test("a call says how many operations it made", async () => {
-  await using script = new ScriptHarness("function Create(ctx) { for (let i = 0; i < 5; i++) ctx.Send('x'); ctx.memory.context.Set('a', 1); }");
+  await using script = new ScriptHarness(
+    "function Create(ctx) { for (let i = 0; i < 5; i++) ctx.Send('x'); ctx.memory.context.Set('a', 1); }",
+  );
   expect(await script.run("Create")).toMatchObject({ stats: { operations: 5 } });
 });
 

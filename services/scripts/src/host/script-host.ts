@@ -12,7 +12,7 @@ import { type CancelTimer, type Clock, MeshError } from "@mesh/kernel";
 
 import type { HostOps, ScriptCall, ScriptLimits, ScriptResult } from "../call.ts";
 import { DEFAULT_LIMITS } from "./default-limit.ts";
-import { RunningCall } from "./running-call.ts";
+import { RunningCall, type RunningCallDeps } from "./running-call.ts";
 import { ScriptLimitError } from "./script-error.ts";
 import type { ScriptWorker } from "./script-worker.ts";
 import { Watchdog } from "./watchdog.ts";
@@ -64,6 +64,7 @@ export class ScriptHost {
   readonly #limits: ScriptLimits;
   readonly #pool: WorkerPool;
   readonly #watchdog: Watchdog;
+  readonly #callDeps: Omit<RunningCallDeps, "worker" | "ops" | "limits">;
   readonly #running = new Set<RunningCall>();
   #calls = 0;
   #ticker: CancelTimer | undefined;
@@ -80,6 +81,11 @@ export class ScriptHost {
       memory: { scriptMb: heapMb, hardMb: Math.max(HARD_HEAP_MB, heapMb * 2), bufferMb },
     });
     this.#watchdog = new Watchdog(deps.clock, heapMb);
+    this.#callDeps = {
+      clock: deps.clock,
+      onWait: () => this.#pool.pump(),
+      onInternalError: (error, op) => deps.onInternalError?.(error, op),
+    };
   }
 
   /** Starts the workers that are kept warm; without it the first call starts one. */
@@ -102,9 +108,9 @@ export class ScriptHost {
     this.#calls += 1;
     this.#tick();
     try {
-      const { depth = 0, program } = call;
-      const worker = await this.#pool.acquire({ depth, digest: program.digest, signal });
-      return await this.#run(new RunningCall(this.#callDeps(), call, limits, ops, worker), args, signal);
+      const { depth = 0, program, label } = call;
+      const worker = await this.#pool.acquire({ label, depth, digest: program.digest, signal });
+      return await this.#run(new RunningCall({ ...this.#callDeps, worker, ops, limits }, call), args, signal);
     } finally {
       this.#calls -= 1;
       this.#tick();
@@ -120,11 +126,17 @@ export class ScriptHost {
   #checked(call: ScriptCall, limits: ScriptLimits): string {
     const { label, depth = 0 } = call;
     if (depth > this.#options.maxDepth) {
-      throw new ScriptLimitError("depth", `${label} is nested ${depth} calls deep; ${this.#options.maxDepth} are allowed`);
+      throw new ScriptLimitError(
+        "depth",
+        `${label} is nested ${depth} calls deep; ${this.#options.maxDepth} are allowed`,
+      );
     }
     const args = JSON.stringify(call.args);
     if (args.length <= limits.argumentBytes) return args;
-    throw new MeshError("resource_exhausted", `The arguments of ${label} have ${args.length} bytes; up to ${limits.argumentBytes} are allowed`);
+    throw new MeshError(
+      "resource_exhausted",
+      `The arguments of ${label} have ${args.length} bytes; up to ${limits.argumentBytes} are allowed`,
+    );
   }
 
   async #run(running: RunningCall, args: string, signal: AbortSignal): Promise<ScriptResult> {
@@ -149,14 +161,6 @@ export class ScriptHost {
     const cancel = this.#deps.clock.after(STUCK_MS, () => this.#deps.onStuck?.());
     await worker.terminate();
     cancel();
-  }
-
-  #callDeps(): ConstructorParameters<typeof RunningCall>[0] {
-    return {
-      clock: this.#deps.clock,
-      onWait: () => this.#pool.pump(),
-      onInternalError: (error, op) => this.#deps.onInternalError?.(error, op),
-    };
   }
 
   /** Watches while there is anything to watch. */

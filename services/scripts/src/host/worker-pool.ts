@@ -2,8 +2,8 @@
  * The threads scripts run on, and who gets the next free one.
  *
  * P1  A worker serves one call at a time. Nested calls come before outer ones: they free what waits for them.
- * P2  There are as many running workers as processors; more only while others wait for operations, or while a call has
- *     waited too long; never more than `maxWorkers`.
+ * P2  There are as many running workers as processors; more only while others wait for operations, or while every one
+ *     has been running the same call for long; never more than `maxWorkers`.
  * P3  Outermost calls leave a quarter of the workers to nested ones. A nested call that still finds every worker waiting
  *     fails after a while instead of waiting for itself.
  * P4  Idle workers end after a while; `minWarm` stay.
@@ -25,6 +25,7 @@ export interface WorkerPoolOptions {
 
 /** What a call asks a worker for. */
 export interface WorkerRequest {
+  readonly label: string;
   readonly depth: number;
   /** Workers that know the program are preferred. */
   readonly digest: string;
@@ -37,6 +38,12 @@ interface Waiter extends WorkerRequest {
   readonly reject: (error: Error) => void;
 }
 
+/** Why a call with this signal ended: the reason it was given, if that is meant for users. */
+export function cancelReason(label: string, signal: AbortSignal): MeshError {
+  const reason: unknown = signal.reason;
+  return reason instanceof MeshError ? reason : new MeshError("cancelled", `${label} was cancelled`);
+}
+
 const PATIENCE_MS = 100;
 const NESTED_WAIT_MS = 2_000;
 const OUTER_SHARE = 0.75;
@@ -45,7 +52,8 @@ const OUTER_SHARE = 0.75;
 export class WorkerPool {
   readonly #clock: Clock;
   readonly #options: WorkerPoolOptions;
-  readonly #busy = new Set<ScriptWorker>();
+  /** With the time each began its call. */
+  readonly #busy = new Map<ScriptWorker, number>();
   /** The one used last is at the end. */
   readonly #idle: ScriptWorker[] = [];
   readonly #idleSince = new Map<ScriptWorker, number>();
@@ -76,18 +84,23 @@ export class WorkerPool {
   async acquire(request: WorkerRequest): Promise<ScriptWorker> {
     if (this.#closed) throw new MeshError("unavailable", "Scripts are being shut down");
     if (this.#waiters.length >= this.#options.maxQueued) {
-      throw new MeshError("resource_exhausted", `${this.#waiters.length} script calls wait for a worker already; try again later`);
+      throw new MeshError(
+        "resource_exhausted",
+        `${this.#waiters.length} script calls wait for a worker already; try again later`,
+      );
     }
     return await new Promise<ScriptWorker>((resolve, reject) => {
       const { signal } = request;
       const cancel = (): void => {
         this.#waiters = this.#waiters.filter((other) => other !== waiter);
-        reject(signal.reason instanceof MeshError ? signal.reason : new MeshError("cancelled", "The script call was cancelled"));
+        reject(cancelReason(request.label, signal));
       };
-      const settled = <Value>(then: (value: Value) => void) => (value: Value): void => {
-        signal.removeEventListener("abort", cancel);
-        then(value);
-      };
+      const settled =
+        <Value>(then: (value: Value) => void) =>
+        (value: Value): void => {
+          signal.removeEventListener("abort", cancel);
+          then(value);
+        };
       const since = this.#clock.monotonic();
       const waiter: Waiter = { ...request, since, resolve: settled(resolve), reject: settled(reject) };
       this.#enqueue(waiter);
@@ -112,11 +125,11 @@ export class WorkerPool {
       const worker = waiter === undefined ? undefined : this.#takeIdle(waiter.digest);
       if (waiter === undefined || worker === undefined) break;
       this.#waiters = this.#waiters.filter((other) => other !== waiter);
-      this.#busy.add(worker);
+      this.#busy.set(worker, this.#clock.monotonic());
       waiter.resolve(worker);
     }
     const eligible = this.#waiters.filter(({ depth }) => this.#busy.size < this.#cap(depth));
-    if (eligible.length > this.#starting && this.#mayGrow(eligible)) this.#startWorker();
+    if (eligible.length > this.#starting && this.#mayGrow()) this.#startWorker();
     this.#failStuck();
   }
 
@@ -125,7 +138,7 @@ export class WorkerPool {
     this.#idleTimer?.();
     for (const waiter of this.#waiters) waiter.reject(new MeshError("unavailable", "Scripts are being shut down"));
     this.#waiters = [];
-    const workers = [...this.#busy, ...this.#idle];
+    const workers = [...this.#busy.keys(), ...this.#idle];
     this.#idle.length = 0;
     await Promise.all(workers.map((worker) => worker.terminate()));
   }
@@ -140,17 +153,18 @@ export class WorkerPool {
     return depth > 0 ? maxWorkers : Math.max(1, Math.floor(maxWorkers * OUTER_SHARE));
   }
 
-  #mayGrow(eligible: readonly Waiter[]): boolean {
+  #mayGrow(): boolean {
     if (this.size >= this.#options.maxWorkers) return false;
-    const running = [...this.#busy].filter((worker) => !worker.isWaiting).length;
-    if (running + this.#starting < this.#options.maxRunning) return true;
+    const running = [...this.#busy].filter(([worker]) => !worker.isWaiting);
+    if (running.length + this.#starting < this.#options.maxRunning) return true;
     const now = this.#clock.monotonic();
-    return this.#starting === 0 && eligible.some(({ since }) => now - since > PATIENCE_MS);
+    return this.#starting === 0 && running.every(([, since]) => now - since > PATIENCE_MS);
   }
 
   /** P3: nobody will give a worker back to a nested call when all wait for calls like it. */
   #failStuck(): void {
-    if (this.#busy.size < this.#options.maxWorkers || [...this.#busy].some((worker) => !worker.isWaiting)) return;
+    if (this.#busy.size < this.#options.maxWorkers || [...this.#busy.keys()].some((worker) => !worker.isWaiting))
+      return;
     const now = this.#clock.monotonic();
     for (const waiter of this.#waiters.filter(({ depth, since }) => depth > 0 && now - since > NESTED_WAIT_MS)) {
       this.#waiters = this.#waiters.filter((other) => other !== waiter);
@@ -219,9 +233,9 @@ export class WorkerPool {
 
   #endIdle(): void {
     const now = this.#clock.monotonic();
-    for (const worker of [...this.#idle]) {
-      const since = this.#idleSince.get(worker) ?? now;
-      if (this.size <= this.#options.minWarm || now - since < this.#options.idleMs) continue;
+    const isOld = (worker: ScriptWorker): boolean => now - (this.#idleSince.get(worker) ?? now) >= this.#options.idleMs;
+    for (const worker of this.#idle.filter(isOld)) {
+      if (this.size <= this.#options.minWarm) return;
       this.#forgetIdle(worker);
       void worker.terminate();
     }

@@ -125,7 +125,9 @@ export class WorkerProbe {
       if (threadId !== undefined) this.#sessions.set(threadId, params.sessionId);
     });
     session.on("NodeWorker.detachedFromWorker", ({ params }) => this.#detached(params.sessionId));
-    session.on("NodeWorker.receivedMessageFromWorker", ({ params }) => this.#received(params.sessionId, params.message));
+    session.on("NodeWorker.receivedMessageFromWorker", ({ params }) =>
+      this.#received(params.sessionId, params.message),
+    );
     // Workers that run already are reported before this returns.
     session.post("NodeWorker.enable", { waitForDebuggerOnStart: false });
   }

@@ -61,7 +61,8 @@ export class ContextMemory {
 
 function parseChanges(text: string): MemoryChanges {
   const value: unknown = JSON.parse(text);
-  if (!isObject(value)) throw new MeshError("invalid_argument", "A script reported changes of its memory that cannot be read");
+  if (!isObject(value))
+    throw new MeshError("invalid_argument", "A script reported changes of its memory that cannot be read");
   const entriesOf = <Item>(field: string, accepts: (item: unknown) => item is Item): readonly Item[] => {
     const list = value[field];
     if (Array.isArray(list) && list.every(accepts)) return list;

@@ -183,7 +183,11 @@ export class MemoryNamespace {
   }
 
   entries(): MemoryEntry[] {
-    return this.keys().map((key) => [key, this.#entries.get(key)?.value ?? null, this.#entries.get(key)?.expiresAt ?? null]);
+    return this.keys().map((key) => [
+      key,
+      this.#entries.get(key)?.value ?? null,
+      this.#entries.get(key)?.expiresAt ?? null,
+    ]);
   }
 
   /** What changed since the last time, or undefined when nothing did. */

@@ -5,7 +5,7 @@ import { setFlagsFromString } from "node:v8";
 import { type Json, systemClock } from "@mesh/kernel";
 
 import { ScriptBundler } from "../bundle/script-bundler.ts";
-import type { ContextSeed, HostOps, OpIo, ScriptArgument, ScriptCall, ScriptResult } from "../call.ts";
+import type { ContextSeed, HostOps, OpIo, ScriptCall, ScriptResult } from "../call.ts";
 import { ScriptHost, type ScriptHostDeps, type ScriptHostOptions } from "../host/script-host.ts";
 import { ContextMemory } from "../memory/context-memory.ts";
 
@@ -37,6 +37,8 @@ export const SEED: ContextSeed = {
 /** Options of a harness. */
 export interface ScriptHarnessOptions {
   readonly ops?: Readonly<Record<string, OpAnswer>>;
+  /** Instead of `ops`; nothing is recorded then. */
+  readonly hostOps?: HostOps;
   readonly host?: ScriptHostOptions;
   readonly deps?: Partial<ScriptHostDeps>;
   readonly files?: Readonly<Record<string, string>>;
@@ -52,11 +54,11 @@ export class ScriptHarness implements AsyncDisposable {
   readonly #bundler = new ScriptBundler();
   readonly #files: Readonly<Record<string, string>>;
 
-  constructor(script: string, { ops = {}, host, deps, files = {} }: ScriptHarnessOptions = {}) {
+  constructor(script: string, { ops = {}, hostOps, host, deps, files = {} }: ScriptHarnessOptions = {}) {
     this.#files = { "src/index.ts": script, ...files };
     this.host = new ScriptHost({ clock: systemClock, ...deps }, host);
-    this.memory = new ContextMemory(systemClock.now);
-    this.ops = {
+    this.memory = new ContextMemory(() => systemClock.now());
+    this.ops = hostOps ?? {
       invoke: (op, args, io) => {
         this.asked.push([op, ...args]);
         return ops[op]?.(args, io);
@@ -69,6 +71,11 @@ export class ScriptHarness implements AsyncDisposable {
     return await this.call({ fn, args: [{ ctx: SEED }, ...values.map((json) => ({ json }))] });
   }
 
+  /** Calls `fn(ctx)`, until `signal` aborts. */
+  async runUntil(fn: string, signal: AbortSignal): Promise<ScriptResult> {
+    return await this.call({ fn, args: [{ ctx: SEED }] }, signal);
+  }
+
   /** What `fn(ctx, ...values)` returned. */
   async value(fn: string, ...values: readonly Json[]): Promise<Json | undefined> {
     const result = await this.run(fn, ...values);
@@ -77,13 +84,13 @@ export class ScriptHarness implements AsyncDisposable {
   }
 
   async call(
-    call: Partial<ScriptCall> & { readonly fn: string; readonly args?: readonly ScriptArgument[] },
+    { ops = this.ops, ...call }: Partial<ScriptCall> & { readonly fn: string; readonly ops?: HostOps },
     signal: AbortSignal = new AbortController().signal,
   ): Promise<ScriptResult> {
     const app = { read: (path: string) => this.#files[path] };
     const program = await this.#bundler.bundle(app, "src/index.ts");
     const whole = { program, args: [], label: `test ${call.fn}`, contextMemory: this.memory, ...call };
-    return await this.host.call(whole, this.ops, signal);
+    return await this.host.call(whole, ops, signal);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -128,7 +128,7 @@ export class CallService {
     const { port, shared, now } = this.#deps;
     // Read before looking: what arrives after the look changes it, and the wait returns at once.
     const seen = Atomics.load(shared, SHARED.wake);
-    const waiting = receiveMessageOnPort(port) as { readonly message: ToWorker } | undefined;
+    const waiting = receiveMessageOnPort(port);
     if (waiting !== undefined) return waiting.message;
     const from = now();
     Atomics.store(shared, SHARED.waitStartMs, Math.floor(from - this.#startedAt));
@@ -137,14 +137,17 @@ export class CallService {
     this.#waitedMs += now() - from;
     Atomics.store(shared, SHARED.waitedMs, Math.floor(this.#waitedMs));
     Atomics.store(shared, SHARED.state, WORKER_STATES.running);
-    return (receiveMessageOnPort(port) as { readonly message: ToWorker } | undefined)?.message;
+    return receiveMessageOnPort(port)?.message;
   }
 
   #bytes(bytes: number): string {
     const { bufferBytes, bufferBytesHeld } = this.#deps;
     // What is not a number asks for the most.
     if (bytes <= bufferBytes && bufferBytesHeld() + bytes <= bufferBytes) return "=";
-    return failure(`There is no room for a buffer of ${bytes} bytes: a script may hold ${bufferBytes}`, "resource_exhausted");
+    return failure(
+      `There is no room for a buffer of ${bytes} bytes: a script may hold ${bufferBytes}`,
+      "resource_exhausted",
+    );
   }
 
   #post(message: FromWorker): void {

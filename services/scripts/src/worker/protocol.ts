@@ -41,7 +41,13 @@ export type ToWorker =
       readonly limits: WorkerLimits;
     }
   | { readonly kind: "answer"; readonly operation: number; readonly answer: string; readonly memory: string }
-  | { readonly kind: "callback"; readonly operation: number; readonly id: number; readonly fn: number; readonly args: string }
+  | {
+      readonly kind: "callback";
+      readonly operation: number;
+      readonly id: number;
+      readonly fn: number;
+      readonly args: string;
+    }
   /** The call is cancelled: every wait ends, every further operation fails. */
   | { readonly kind: "cancel"; readonly reason: string };
 

@@ -24,7 +24,7 @@ export class Sandbox {
 
   constructor(guest: Script) {
     const options = { codeGeneration: { strings: false, wasm: false }, microtaskMode: "afterEvaluate" } as const;
-    this.#context = createContext(constants.DONT_CONTEXTIFY as unknown as object, options);
+    this.#context = createContext(constants.DONT_CONTEXTIFY, options);
     const boot = guest.runInContext(this.#context) as Boot;
     const host: HostFunction = (op, args) => {
       try {
@@ -76,5 +76,6 @@ export class Sandbox {
 
 const NEVER_SETTLED = `-${JSON.stringify({
   name: "Error",
-  message: "The function returned a promise that nothing will ever settle: operations are synchronous, there are no timers",
+  message:
+    "The function returned a promise that nothing will ever settle: operations are synchronous, there are no timers",
 })}`;
