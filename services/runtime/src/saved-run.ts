@@ -9,6 +9,7 @@ import { NO_STATS, readRunState, type RunState, type RunStats, type SharedState 
 import { isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
 
 import type { ChatMessage } from "./chat-message.ts";
+import type { ToolResponse } from "./model-run.ts";
 import type { OutputPosition } from "./output-stream.ts";
 
 /** See the file comment. */
@@ -17,6 +18,8 @@ export interface SavedRun {
   readonly output: OutputPosition;
   /** What of tools' outputs did not fit the history, by key. */
   readonly stash: readonly (readonly [key: string, value: string])[];
+  /** What its tools have done until now, for its Next hook. */
+  readonly responses?: readonly ToolResponse[];
   /** The agent that waits, and what its Create hook has decided; absent in runs that were saved before there were hooks. */
   readonly call?: SavedCall;
   /** What the agents that it called have spent. */
@@ -65,16 +68,18 @@ export function readSavedRun(text: string): SavedRun {
   if (value["version"] !== VERSION) {
     throw new MeshError("unimplemented", "this device cannot read the saved state of the run; update yao on it");
   }
-  const { output, stash, call, spent, spoken } = value;
+  const { output, stash, call, responses = [], spent, spoken } = value;
   if (!isObject(output) || !isCount(output["messages"]) || !isCount(output["chunks"])) throw damaged();
   if (!Array.isArray(stash) || !stash.every(isEntry)) throw damaged();
   if (call !== undefined && !isCall(call)) throw damaged();
+  if (!Array.isArray(responses)) throw damaged();
   const agent = readRunState(JSON.stringify(value["agent"] ?? null));
   // Checked as far as the stream relies on it.
   return {
     agent,
     output: output as unknown as OutputPosition,
     stash,
+    responses: responses as readonly ToolResponse[],
     ...(call === undefined ? {} : { call }),
     ...(isObject(spent) ? { spent: { ...NO_STATS, ...spent } } : {}),
     ...(typeof spoken === "string" ? { spoken } : {}),
