@@ -68,19 +68,13 @@ export function readSavedRun(text: string): SavedRun {
   if (value["version"] !== VERSION) {
     throw new MeshError("unimplemented", "this device cannot read the saved state of the run; update yao on it");
   }
-  const { output, stash, call, responses = [], spent, spoken } = value;
-  if (!isObject(output) || !isCount(output["messages"]) || !isCount(output["chunks"])) throw damaged();
-  if (!Array.isArray(stash) || !stash.every(isEntry)) throw damaged();
-  if (call !== undefined && !isCall(call)) throw damaged();
-  if (!Array.isArray(responses)) throw damaged();
-  const agent = readRunState(JSON.stringify(value["agent"] ?? null));
-  // Checked as far as the stream relies on it.
+  const { output, stash, spent, spoken } = value;
+  if (!isPosition(output) || !Array.isArray(stash) || !stash.every(isEntry)) throw damaged();
   return {
-    agent,
-    output: output as unknown as OutputPosition,
+    agent: readRunState(JSON.stringify(value["agent"] ?? null)),
+    output,
     stash,
-    responses: responses as readonly ToolResponse[],
-    ...(call === undefined ? {} : { call }),
+    ...readCall(value),
     ...(isObject(spent) ? { spent: { ...NO_STATS, ...spent } } : {}),
     ...(typeof spoken === "string" ? { spoken } : {}),
   };
@@ -91,6 +85,16 @@ export async function stashEntries(stash: SharedState): Promise<SavedRun["stash"
   const entries: (readonly [string, string])[] = [];
   for (const key of await stash.keys()) entries.push([key, (await stash.get(key)) ?? ""]);
   return entries;
+}
+
+function readCall({ call, responses = [] }: Readonly<Record<string, unknown>>): Pick<SavedRun, "call" | "responses"> {
+  if (!Array.isArray(responses) || (call !== undefined && !isCall(call))) throw damaged();
+  return { responses: responses as readonly ToolResponse[], ...(call === undefined ? {} : { call }) };
+}
+
+// Checked as far as the stream relies on it.
+function isPosition(value: unknown): value is OutputPosition {
+  return isObject(value) && isCount(value["messages"]) && isCount(value["chunks"]);
 }
 
 function isCount(value: unknown): value is number {

@@ -272,10 +272,12 @@ describe("an agent with hooks, or one that another hands over to", () => {
     const second = await segment([{ text: "done" }], { ...over, resume }, place);
     expect(second.result).toMatchObject({ next: { ok: true } });
     expect(calls.map(([label]) => label)).toEqual(["lead Create", "aide Next"]);
-    expect((calls[1]?.[1] as { readonly tools: Json }).tools).toMatchObject([
-      { tool: "read", arguments: { n: 1 } },
-      { tool: "act", arguments: { n: 2 } },
-    ]);
+    expect(calls[1]?.[1]).toMatchObject({
+      tools: [
+        { tool: "read", arguments: { n: 1 } },
+        { tool: "act", arguments: { n: 2 } },
+      ],
+    });
   });
 });
 
