@@ -1,6 +1,7 @@
 import { loadApp } from "@mesh/assistants";
 import { systemClock } from "@mesh/kernel";
 import type { OutputMessage } from "@mesh/runtime";
+import { Workbench } from "@mesh/runtime/node";
 import { expect, test } from "vitest";
 
 import type { RunEnd, RunJob } from "./protocol.ts";
@@ -41,7 +42,10 @@ async function run(more: Partial<RunJob>): Promise<Ran> {
     emit: (message: OutputMessage) => void messages.push(message),
     keep: async (piece: string) => void pieces.push(piece),
   };
-  const end = await runJob(job, app, { clock: systemClock, env: {}, ...sinks }, new AbortController().signal);
+  const log = (): void => undefined;
+  await using bench = new Workbench({ clock: systemClock, dir: import.meta.dirname, env: {}, version: "0", log });
+  const ports = { clock: systemClock, env: {}, bench, state: { call: () => Promise.resolve(undefined) }, ...sinks };
+  const end = await runJob(job, app, ports, new AbortController().signal);
   return { end, pieces, messages };
 }
 

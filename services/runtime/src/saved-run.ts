@@ -9,7 +9,7 @@ import { NO_STATS, readRunState, type RunState, type RunStats, type SharedState 
 import { isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
 
 import type { ChatMessage } from "./chat-message.ts";
-import type { ToolResponse } from "./model-run.ts";
+import type { ToolResponse } from "./completion.ts";
 import type { OutputPosition } from "./output-stream.ts";
 
 /** See the file comment. */
@@ -26,6 +26,15 @@ export interface SavedRun {
   readonly spent?: RunStats;
   /** What it has told its user in words. */
   readonly spoken?: string;
+  /** How far its trace and its references have counted. */
+  readonly counts?: RunCounts;
+}
+
+/** Numbers that are unique in a run, beside those of its messages. */
+export interface RunCounts {
+  readonly nodes: number;
+  readonly spaces: number;
+  readonly citations: number;
 }
 
 /** An agent between its Create hook and the answer of its model. */
@@ -40,6 +49,8 @@ export interface SavedCall {
   readonly route: string;
   readonly referer: string;
   readonly metadata: JsonObject;
+  /** Entries of `ctx.memory.context`. */
+  readonly memory?: Json;
 }
 
 const VERSION = 1;
@@ -68,7 +79,7 @@ export function readSavedRun(text: string): SavedRun {
   if (value["version"] !== VERSION) {
     throw new MeshError("unimplemented", "this device cannot read the saved state of the run; update yao on it");
   }
-  const { output, stash, spent, spoken } = value;
+  const { output, stash, spent, spoken, counts } = value;
   if (!isPosition(output) || !Array.isArray(stash) || !stash.every(isEntry)) throw damaged();
   return {
     agent: readRunState(JSON.stringify(value["agent"] ?? null)),
@@ -77,6 +88,7 @@ export function readSavedRun(text: string): SavedRun {
     ...readCall(value),
     ...(isObject(spent) ? { spent: { ...NO_STATS, ...spent } } : {}),
     ...(typeof spoken === "string" ? { spoken } : {}),
+    ...(isCounts(counts) ? { counts } : {}),
   };
 }
 
@@ -95,6 +107,10 @@ function readCall({ call, responses = [] }: Readonly<Record<string, unknown>>): 
 // Checked as far as the stream relies on it.
 function isPosition(value: unknown): value is OutputPosition {
   return isObject(value) && isCount(value["messages"]) && isCount(value["chunks"]);
+}
+
+function isCounts(value: unknown): value is RunCounts {
+  return isObject(value) && [value["nodes"], value["spaces"], value["citations"]].every(isCount);
 }
 
 function isCount(value: unknown): value is number {
