@@ -316,3 +316,84 @@ test("a restart ends what was in progress and sends what was not sent", async ()
   expect(await stub.end(done)).toMatchObject({ state: "succeeded", output: "kept" });
   await until(() => node.journal.runs().length === 0, { what: "the journal to be empty" });
 });
+
+/** Lets a run wait and returns its item for the next epoch. */
+async function askedRun(
+  run_id: string,
+): Promise<{ readonly run_id: string; readonly epoch: number; readonly resume: boolean }> {
+  await stub.work({ run_id });
+  const { listener } = await running(0);
+  listener.started();
+  listener.message({ type: "text", props: { content: "hm" }, message_id: "M1" });
+  listener.state('{"a');
+  listener.state('":1}');
+  listener.ended({ state: "waiting", pending: [ITEM] });
+  return { run_id, epoch: 2, resume: true };
+}
+
+const ITEM = { id: "c", kind: "approval", tool: "bash", arguments: {}, text: "bash needs your approval" } as const;
+
+test("E1 a run that waits ends here with its state before its end, frees its slot, and goes on in a later epoch", async () => {
+  const run_id = ids.next("run");
+  const next = await askedRun(run_id);
+  await until(() => node.journal.runs().length === 0, { what: "the journal to forget the epoch" });
+  expect(node.executor.slotsUsed).toBe(0);
+  expect(stub.kinds(run_id)).toEqual(["run.accepted", "run.started", "message", "run.state", "run.state", "run.asked"]);
+  const { events } = stub.run(run_id);
+  expect(events.slice(3, 5).map((event) => event.body)).toEqual(['{"a', '":1}']);
+  expect(JSON.parse(events.at(-1)?.body ?? "")).toEqual({ pending: [ITEM], duration_ms: expect.any(Number) });
+  const saved = { state: '{"a":1}', answers: [{ call_id: "c", decision: "approve" }] };
+  states.set(run_id, saved);
+  await stub.work(next);
+  const { job, listener } = await running(1);
+  expect(job).toMatchObject({ runId: run_id, epoch: 2, resume: saved });
+  listener.ended({ state: "succeeded", output: "ok" });
+  expect(await stub.end(run_id, 2)).toMatchObject({ state: "succeeded" });
+});
+
+test("a run that waits and a restart before that was sent: it is sent, and the run does not fail", async () => {
+  const run_id = ids.next("run");
+  await stub.work({ run_id });
+  const { listener } = await running(0);
+  nodeBus.cut();
+  listener.state("x");
+  listener.ended({ state: "waiting", pending: [ITEM] });
+  await until(() => node.journal.runs().some((run) => run.terminalN > 0 && run.releasedN === run.terminalN), {
+    what: "the question on disk",
+  });
+  await node.stop();
+  nodeBus.heal();
+  node = await startNode();
+  await until(() => node.journal.runs().length === 0, { what: "the journal to be empty" });
+  expect(stub.kinds(run_id)).toEqual(["run.accepted", "run.state", "run.asked"]);
+});
+
+test("a run whose state is written only in part when the agent dies fails like any other", async () => {
+  const run_id = ids.next("run");
+  await stub.work({ run_id });
+  const { listener } = await running(0);
+  listener.state("half");
+  await until(() => stub.kinds(run_id).includes("run.state"), { what: "half a state" });
+  await node.stop();
+  node = await startNode();
+  expect(await stub.end(run_id)).toMatchObject({ state: "failed", error: { code: "node_restarted" } });
+  expect(stub.kinds(run_id)).not.toContain("run.asked");
+});
+
+test("a cancel that comes as the run begins to wait ends it", async () => {
+  const run_id = ids.next("run");
+  await stub.work({ run_id });
+  const run = await running(0);
+  stub.command({ $case: "cancel", value: { run_id, epoch: 1, why: "user" } });
+  await until(() => run.isCancelled, { what: "the cancel to reach the runner" });
+  run.listener.ended({ state: "waiting", pending: [ITEM] });
+  expect(await stub.end(run_id)).toMatchObject({ state: "cancelled" });
+});
+
+test("a run that goes on by now elsewhere is dropped here without a word", async () => {
+  const run_id = ids.next("run");
+  await stub.work({ run_id, epoch: 2, resume: true });
+  await until(() => stub.kinds(run_id, 2).includes("run.accepted"), { what: "the run to be accepted" });
+  await until(() => node.journal.runs().length === 0, { what: "the run to be dropped" });
+  expect(node.started).toHaveLength(0);
+});

@@ -27,7 +27,12 @@ export async function fetchSavedState(ask: (part: number) => Promise<StatePart>)
 }
 
 function readAnswer(body: string): ItemAnswer {
-  const parsed: unknown = JSON.parse(body);
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(body);
+  } catch {
+    // Told below.
+  }
   if (isObject(parsed) && typeof parsed["call_id"] === "string" && typeof parsed["decision"] === "string") {
     return parsed as unknown as ItemAnswer;
   }

@@ -46,6 +46,8 @@ export async function resumeAgent(
   context.signal.throwIfAborted();
   const { assistantId, options, messages, locale, theme, route, referer, metadata } = saved;
   Object.assign(context, { locale, theme, route, referer, metadata });
+  const memory = { cleared: true, set: saved.memory ?? [], deleted: [], added: [], pushed: [] };
+  context.contextMemory.apply(JSON.stringify(memory));
   const assistant = assistantOf(assistantId, context.shared.input);
   const call = { assistant, options, context, create: readCreate(saved.create), said: messages };
   return finish(call, { saved: talk, answers });
@@ -117,6 +119,7 @@ function suspensionOf({ assistant, options, context, create, said }: PreparedCal
     route,
     referer,
     metadata,
+    memory: JSON.parse(context.contextMemory.snapshot()) as Json,
   };
   return new Suspension(talk.waiting, { ...talk.saved, call });
 }

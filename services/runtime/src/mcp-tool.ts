@@ -8,6 +8,7 @@ import { type McpClient, type McpContent, type McpTool, ToolNames, toolResultTex
 
 import type { AgentContext } from "./agent-context.ts";
 import { askUserTool } from "./ask-user.ts";
+import { toolNames } from "./model-call.ts";
 import type { SourcedTool } from "./model-run.ts";
 import type { OpCaller } from "./op/op-table.ts";
 
@@ -49,7 +50,11 @@ export async function toolsOf({ names, approve, servers, assistant, context }: T
     );
   }
   const samples = offered.map((each) => each.samples).filter((text) => text !== "");
-  return { tools, guarded: guardedNames(approve, tools, device), samples: samples.join("\n\n") };
+  requireKnown(approve, tools, device);
+  // What the caller of the run wants approved holds for every agent that works for it, delegates and called ones as well.
+  const ofRun = toolNames("approve", context.shared.input.options["approve"]);
+  const guarded = new Set([...approve, ...ofRun].flatMap((name) => named(tools, name)));
+  return { tools, guarded, samples: samples.join("\n\n") };
 }
 
 async function deviceTools({ shared }: AgentContext): Promise<readonly AgentTool[]> {
@@ -63,19 +68,16 @@ function builtInTool(name: string, device: readonly AgentTool[]): AgentTool {
 }
 
 // A misspelt name would leave the tool that was meant without its gate; one that this run does not use is harmless.
-function guardedNames(
-  approve: readonly string[],
-  tools: readonly SourcedTool[],
-  device: readonly AgentTool[],
-): ReadonlySet<string> {
-  const guarded = new Set<string>();
+function requireKnown(approve: readonly string[], tools: readonly SourcedTool[], device: readonly AgentTool[]): void {
   for (const name of approve) {
-    const found = tools.filter((each) => each.tool.name === name || each.name === name);
-    for (const { tool } of found) guarded.add(tool.name);
-    const isKnown = found.length > 0 || device.some((each) => each.name === name);
-    if (!isKnown) throw unknownTool(name, "approve", [...device, ...tools.map((each) => each.tool)]);
+    if (named(tools, name).length > 0 || device.some((each) => each.name === name)) continue;
+    throw unknownTool(name, "approve", [...device, ...tools.map((each) => each.tool)]);
   }
-  return guarded;
+}
+
+/** Names, as the model has them, of the tools that one name means: the model's own name, or that of a tool of a server. */
+function named(tools: readonly SourcedTool[], name: string): readonly string[] {
+  return tools.filter((each) => each.tool.name === name || each.name === name).map((each) => each.tool.name);
 }
 
 function unknownTool(name: string, option: string, offered: readonly AgentTool[]): MeshError {

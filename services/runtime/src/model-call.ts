@@ -78,7 +78,8 @@ export function targetOf(
   return connectorModel(withOptions(connectorOf(input, assistant), options), prices);
 }
 
-function toolNames(option: string, value: Json | undefined): readonly string[] {
+/** Names of tools in an option of that name. */
+export function toolNames(option: string, value: Json | undefined): readonly string[] {
   if (value === undefined || value === null) return [];
   const names = Array.isArray(value) ? value.filter((name) => typeof name === "string") : [];
   if (Array.isArray(value) && names.length === value.length && names.length <= MAX_TOOLS) return names;

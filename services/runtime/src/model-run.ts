@@ -68,14 +68,14 @@ export interface ModelRequest {
 
 /** A talk that waited, and what it was told. */
 export interface ResumedTalk {
-  readonly saved: Pick<SavedRun, "agent" | "stash">;
+  readonly saved: Pick<SavedRun, "agent" | "stash" | "responses">;
   readonly answers: readonly ItemAnswer[];
 }
 
 /** A talk that waits for a person. */
 export interface SuspendedTalk {
   readonly waiting: readonly WaitingCall[];
-  readonly saved: Pick<SavedRun, "agent" | "stash">;
+  readonly saved: Pick<SavedRun, "agent" | "stash" | "responses">;
 }
 
 /** How a talk ended. */
@@ -110,7 +110,7 @@ export async function askModel(request: ModelRequest, context: ModelRunContext):
   const { clock, random, log, providers } = shared.ports;
   const { model, defaults } = request.target;
   const provider = new WatchedProvider(providers.resolve(model.api));
-  const responses: ToolResponse[] = [];
+  const responses = request.resume === undefined ? [] : responsesBefore(request.resume);
   const tools = request.tools.map((each) => recorded(each, responses));
   const { resume } = request;
   const stash = new SharedState();
@@ -142,7 +142,7 @@ export async function askModel(request: ModelRequest, context: ModelRunContext):
       ? await startRun(request.prompts, config, io)
       : await resumeRun(resume.saved.agent, callAnswers(resume.answers), config, io);
   if (result.end.kind === "waiting" && result.waiting.some((call) => !isOnlyCalled(call, request))) {
-    const saved = { agent: result.state, stash: await stashEntries(stash) };
+    const saved = { agent: result.state, stash: await stashEntries(stash), responses };
     return { completion: undefined, tools: responses, suspended: { waiting: result.waiting, saved } };
   }
   shared.spend(result.stats);
@@ -165,6 +165,16 @@ function gateOf({ guarded }: ModelRequest): Pick<ToolSettings, "middleware"> {
 /** Whether a call is of a function that the caller runs, such that the call itself is the answer. */
 function isOnlyCalled({ need, toolName }: WaitingCall, { tools }: ModelRequest): boolean {
   return need === "external" && tools.some((each) => each.tool.name === toolName && each.server === CALLER);
+}
+
+/** What tools did before the talk goes on. What a person answers is the result of a tool that nothing runs. */
+function responsesBefore({ saved, answers }: ResumedTalk): ToolResponse[] {
+  const answered = saved.agent.pending.flatMap(({ call, args }): ToolResponse[] => {
+    const answer = answers.find((each) => each.call_id === call.id && each.decision === "answer");
+    if (answer === undefined) return [];
+    return [{ toolcall_id: call.id, server: "", tool: call.name, arguments: args, result: answer.text ?? "" }];
+  });
+  return [...(saved.responses ?? []), ...answered];
 }
 
 /** A tool that also keeps what hooks are told about its calls. */

@@ -59,6 +59,7 @@ export async function runAssistant(
     drained: () => queue.drained(),
     callAgent,
     opsOf,
+    citations: saved?.counts?.citations,
   });
   const spoken = new SpokenText(saved?.spoken);
   const hear = (message: OutputMessage): void => {
@@ -130,9 +131,10 @@ async function execute(io: RunIo): Promise<RunEnded> {
   }
   const { runId } = input.context;
   const isTraced = !skips(input.options, "trace");
-  const trace = new Trace(runId, ports.clock, (event) => {
+  const tell = (event: JsonObject): void => {
     if (isTraced) shared.write({ type: "trace", props: event });
-  });
+  };
+  const trace = new Trace(runId, ports.clock, tell, saved?.counts);
   const context = new AgentContext({ shared, out, trace, signal, depth: 0 });
   if (saved?.spent !== undefined) shared.spend(saved.spent);
   if (toolRun !== undefined) {
@@ -145,7 +147,7 @@ async function execute(io: RunIo): Promise<RunEnded> {
     trace.markComplete();
     return { outcome: outcomeOf(response, spoken, shared), note: response.note };
   } catch (error) {
-    if (error instanceof Suspension) return { suspended: suspendedRun(error, io) };
+    if (error instanceof Suspension) return { suspended: suspendedRun(error, trace, io) };
     trace.markComplete(signal.aborted ? "cancelled" : "failed");
     throw error;
   }
@@ -163,10 +165,12 @@ function answer(
   return resumeAgent({ ...saved, call }, resume?.answers ?? [], context);
 }
 
-function suspendedRun({ waiting, saved }: Suspension, { out, shared, spoken }: RunIo): SuspendedRun {
+function suspendedRun({ waiting, saved }: Suspension, trace: Trace, { out, shared, spoken }: RunIo): SuspendedRun {
   const pending = pendingItems(waiting);
-  const { stats: spent } = shared;
-  return { pending, state: writeSavedRun({ ...saved, output: out.ids.position, spent, spoken: spoken.text }) };
+  const { stats: spent, citations } = shared;
+  const counts = { ...trace.pause(), citations };
+  const state = { ...saved, output: out.ids.position, spent, spoken: spoken.text, counts };
+  return { pending, state: writeSavedRun(state) };
 }
 
 /** Keeps what was said, so that the next run of the chat knows it. */

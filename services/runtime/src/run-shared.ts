@@ -16,6 +16,8 @@ export interface RunStream {
   write(message: OutputMessage): void;
   /** Resolves when the reader has taken everything. */
   drained(): Promise<void>;
+  /** References that a segment of the run before this one has numbered. */
+  readonly citations?: number | undefined;
 }
 
 /** What agents and scripts of a run call of each other; given from outside, because each needs the other. */
@@ -34,7 +36,7 @@ export class RunShared {
   readonly #drained: () => Promise<void>;
   #stats: RunStats = NO_STATS;
   readonly #timers = new Set<CancelTimer>();
-  #citations = 0;
+  #citations: number;
 
   constructor(input: RunInput, ports: RunPorts, stream: RunStream & RunCalls) {
     this.input = input;
@@ -43,6 +45,7 @@ export class RunShared {
     this.opsOf = stream.opsOf;
     this.#write = (message) => stream.write(message);
     this.#drained = () => stream.drained();
+    this.#citations = stream.citations ?? 0;
   }
 
   /** What the run has spent until now, agents that it called included. */
@@ -77,6 +80,11 @@ export class RunShared {
   close(): void {
     for (const cancel of this.#timers) cancel();
     this.#timers.clear();
+  }
+
+  /** How many references there are. */
+  get citations(): number {
+    return this.#citations;
   }
 
   /** The next number for a reference, unique in the run. */

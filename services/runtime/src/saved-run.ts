@@ -9,6 +9,7 @@ import { NO_STATS, readRunState, type RunState, type RunStats, type SharedState 
 import { isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
 
 import type { ChatMessage } from "./chat-message.ts";
+import type { ToolResponse } from "./completion.ts";
 import type { OutputPosition } from "./output-stream.ts";
 
 /** See the file comment. */
@@ -17,12 +18,23 @@ export interface SavedRun {
   readonly output: OutputPosition;
   /** What of tools' outputs did not fit the history, by key. */
   readonly stash: readonly (readonly [key: string, value: string])[];
+  /** What its tools have done until now, for its Next hook. */
+  readonly responses?: readonly ToolResponse[];
   /** The agent that waits, and what its Create hook has decided; absent in runs that were saved before there were hooks. */
   readonly call?: SavedCall;
   /** What the agents that it called have spent. */
   readonly spent?: RunStats;
   /** What it has told its user in words. */
   readonly spoken?: string;
+  /** How far its trace and its references have counted. */
+  readonly counts?: RunCounts;
+}
+
+/** Numbers that are unique in a run, beside those of its messages. */
+export interface RunCounts {
+  readonly nodes: number;
+  readonly spaces: number;
+  readonly citations: number;
 }
 
 /** An agent between its Create hook and the answer of its model. */
@@ -37,6 +49,8 @@ export interface SavedCall {
   readonly route: string;
   readonly referer: string;
   readonly metadata: JsonObject;
+  /** Entries of `ctx.memory.context`. */
+  readonly memory?: Json;
 }
 
 const VERSION = 1;
@@ -65,19 +79,16 @@ export function readSavedRun(text: string): SavedRun {
   if (value["version"] !== VERSION) {
     throw new MeshError("unimplemented", "this device cannot read the saved state of the run; update yao on it");
   }
-  const { output, stash, call, spent, spoken } = value;
-  if (!isObject(output) || !isCount(output["messages"]) || !isCount(output["chunks"])) throw damaged();
-  if (!Array.isArray(stash) || !stash.every(isEntry)) throw damaged();
-  if (call !== undefined && !isCall(call)) throw damaged();
-  const agent = readRunState(JSON.stringify(value["agent"] ?? null));
-  // Checked as far as the stream relies on it.
+  const { output, stash, spent, spoken, counts } = value;
+  if (!isPosition(output) || !Array.isArray(stash) || !stash.every(isEntry)) throw damaged();
   return {
-    agent,
-    output: output as unknown as OutputPosition,
+    agent: readRunState(JSON.stringify(value["agent"] ?? null)),
+    output,
     stash,
-    ...(call === undefined ? {} : { call }),
+    ...readCall(value),
     ...(isObject(spent) ? { spent: { ...NO_STATS, ...spent } } : {}),
     ...(typeof spoken === "string" ? { spoken } : {}),
+    ...(isCounts(counts) ? { counts } : {}),
   };
 }
 
@@ -86,6 +97,20 @@ export async function stashEntries(stash: SharedState): Promise<SavedRun["stash"
   const entries: (readonly [string, string])[] = [];
   for (const key of await stash.keys()) entries.push([key, (await stash.get(key)) ?? ""]);
   return entries;
+}
+
+function readCall({ call, responses = [] }: Readonly<Record<string, unknown>>): Pick<SavedRun, "call" | "responses"> {
+  if (!Array.isArray(responses) || (call !== undefined && !isCall(call))) throw damaged();
+  return { responses: responses as readonly ToolResponse[], ...(call === undefined ? {} : { call }) };
+}
+
+// Checked as far as the stream relies on it.
+function isPosition(value: unknown): value is OutputPosition {
+  return isObject(value) && isCount(value["messages"]) && isCount(value["chunks"]);
+}
+
+function isCounts(value: unknown): value is RunCounts {
+  return isObject(value) && [value["nodes"], value["spaces"], value["citations"]].every(isCount);
 }
 
 function isCount(value: unknown): value is number {

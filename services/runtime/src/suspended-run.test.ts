@@ -3,7 +3,7 @@
 import { type AgentTool, textOutput } from "@mesh/agent";
 import { ScriptedProvider, type ScriptedStep, transcriptFaults } from "@mesh/agent/testing";
 import { loadApp } from "@mesh/assistants";
-import { type JsonObject, MeshError } from "@mesh/kernel";
+import { type Json, type JsonObject, MeshError } from "@mesh/kernel";
 import { FakeClock } from "@mesh/kernel/testing";
 import { createProviders } from "@mesh/llm";
 import { afterEach, describe, expect, test } from "vitest";
@@ -12,6 +12,7 @@ import type { OutputMessage, RunOutcome, SuspendedRun } from "./message.ts";
 import type { ItemAnswer } from "./pending.ts";
 import { runAssistant } from "./run-assistant.ts";
 import type { RunInput } from "./run-input.ts";
+import type { ScriptPort } from "./script-port.ts";
 
 const START = 1_700_000_000_000;
 
@@ -36,6 +37,7 @@ interface Segment {
 interface Place {
   readonly tools?: readonly AgentTool[];
   readonly signal?: AbortSignal;
+  readonly scripts?: ScriptPort;
   /** Gets what is said, also when the run fails. */
   readonly messages?: OutputMessage[];
 }
@@ -72,7 +74,12 @@ async function segment(
     env: () => undefined,
     ...more,
   };
-  const ports = { clock, providers, tools: async () => tools };
+  const ports = {
+    clock,
+    providers,
+    tools: async () => tools,
+    ...(place.scripts === undefined ? {} : { scripts: place.scripts }),
+  };
   const result = await runAssistant(input, ports, (message) => void messages.push(message), signal);
   return { result, messages, ran, provider };
 }
@@ -212,6 +219,65 @@ describe("approvals", () => {
   test("of a tool that is not there are refused: a misspelt name would guard nothing", async () => {
     const run = segment([call("act")], { options: { approve: ["actt"] } });
     await expect(run).rejects.toThrow('there is no tool "actt", which the option "approve" names');
+  });
+});
+
+describe("an agent with hooks, or one that another hands over to", () => {
+  const files = {
+    "assistants/lead/package.yao": '{"name": "Lead"}',
+    "assistants/lead/prompts.yml": "- role: system\n  content: x\n",
+    "assistants/lead/src/index.ts": "export function Create() {}",
+    "assistants/aide/package.yao": '{"name": "Aide", "options": {"tools": ["act", "read"]}}',
+    "assistants/aide/prompts.yml": "- role: system\n  content: x\n",
+    "assistants/aide/src/index.ts": "export function Next() {}",
+  };
+  const hooked = loadApp(
+    new Map(Object.entries(files).map(([path, text]) => [path, new TextEncoder().encode(text)])),
+  ).app;
+
+  /** Hooks by assistant and name; what they were called with. */
+  function scripts(hooks: Readonly<Record<string, Json>>): {
+    readonly port: ScriptPort;
+    readonly calls: [string, Json][];
+  } {
+    const calls: [string, Json][] = [];
+    const names = (path: string): string[] =>
+      Object.keys(hooks).flatMap((key) => (path.includes(`/${key.split(" ")[0]}/`) ? [key.split(" ")[1] ?? ""] : []));
+    const port: Pick<ScriptPort, "program" | "call"> = {
+      program: async (path) => ({ path, functions: names(path) }) as never,
+      call: async ({ label, args }) => {
+        calls.push([label, (args[1] as { readonly json: Json }).json]);
+        return { kind: "returned", value: hooks[label] ?? null } as never;
+      },
+    };
+    return { port: port as ScriptPort, calls };
+  }
+
+  test("runs each hook once, and Next is told what every tool has done before and after the person answered", async () => {
+    const delegate = { agent_id: "aide", messages: [] };
+    const { port, calls } = scripts({ "lead Create": { delegate }, "aide Next": { data: { ok: true } } });
+    // The delegate's own options name no approval: the caller's hold for it.
+    const over = { app: hooked, assistantId: "lead", options: { approve: ["act"] } };
+    const place: Place = { scripts: port };
+    const asks: ScriptedStep = {
+      calls: [
+        { name: "read", arguments: { n: 1 } },
+        { name: "act", arguments: { n: 2 } },
+      ],
+    };
+    const first = await segment([asks], over, place);
+    expect(suspended(first).pending).toMatchObject([{ id: "call_2", tool: "act" }]);
+    expect(calls.map(([label]) => label)).toEqual(["lead Create"]);
+    const resume = { state: suspended(first).state, answers: [{ call_id: "call_2", decision: "approve" }] };
+    const second = await segment([{ text: "done" }], { ...over, resume }, place);
+    expect(second.result).toMatchObject({ next: { ok: true } });
+    expect(calls.map(([label]) => label)).toEqual(["lead Create", "aide Next"]);
+    expect(calls[1]?.[1]).toMatchObject({
+      tools: [
+        { tool: "read", arguments: { n: 1 } },
+        { tool: "act", arguments: { n: 2 } },
+      ],
+    });
   });
 });
 

@@ -21,6 +21,12 @@ interface TraceNode {
   output: Json | undefined;
 }
 
+/** How far a trace has counted. */
+export interface TraceCounts {
+  readonly nodes: number;
+  readonly spaces: number;
+}
+
 const MAX_NODES = 5_000;
 const MAX_SPACES = 200;
 const MAX_PARALLEL = 100;
@@ -36,13 +42,31 @@ export class Trace {
   readonly #spaces = new Map<string, Map<string, Json>>();
   #current: readonly string[] = [];
   #isComplete = false;
+  readonly #before: TraceCounts;
   #startedMs: number;
 
-  constructor(id: string, clock: Clock, sink: TraceSink) {
+  /** `before`: what a segment of the run before this one has told; its steps have ended. */
+  constructor(id: string, clock: Clock, sink: TraceSink, before: TraceCounts = { nodes: 0, spaces: 0 }) {
     this.id = id;
+    this.#before = before;
     this.#clock = clock;
     this.#sink = sink;
     this.#startedMs = clock.now();
+  }
+
+  /** Ends the open steps of a run that waits for a person, and says how far it has counted. */
+  pause(): TraceCounts {
+    for (const node of this.#nodes.values()) if (node.status === "running") this.#end(node, undefined);
+    this.#isComplete = true;
+    return { nodes: this.#nodeCount, spaces: this.#spaceCount };
+  }
+
+  get #nodeCount(): number {
+    return this.#before.nodes + this.#nodes.size;
+  }
+
+  get #spaceCount(): number {
+    return this.#before.spaces + this.#spaces.size;
   }
 
   get isComplete(): boolean {
@@ -124,17 +148,17 @@ export class Trace {
   markComplete(status: "completed" | "failed" | "cancelled" = "completed"): void {
     if (this.#isComplete) return;
     this.#isComplete = true;
-    if (this.#nodes.size === 0 && this.#spaces.size === 0) return;
+    if (this.#nodeCount === 0 && this.#spaceCount === 0) return;
     for (const node of this.#nodes.values()) if (node.status === "running") this.#end(node, undefined);
     this.#tell("complete", { status, total_duration: this.#clock.now() - this.#startedMs });
   }
 
   /** Makes a space, a container for what is shown together; returns its id. */
   createSpace(option: Json): string {
-    if (this.#spaces.size >= MAX_SPACES)
+    if (this.#spaceCount >= MAX_SPACES)
       throw new MeshError("resource_exhausted", `a trace has ${MAX_SPACES} spaces at most`);
     const given = isObject(option) ? option : {};
-    const id = typeof given["id"] === "string" && given["id"] !== "" ? given["id"] : `S${this.#spaces.size + 1}`;
+    const id = typeof given["id"] === "string" && given["id"] !== "" ? given["id"] : `S${this.#spaceCount + 1}`;
     this.#spaces.set(id, new Map());
     this.#tell("space_created", { space: { ...(bounded(given) as JsonObject), id } });
     return id;
@@ -168,7 +192,7 @@ export class Trace {
     parents: readonly string[],
     completesParents = true,
   ): readonly string[] {
-    if (this.#nodes.size + inputs.length > MAX_NODES) {
+    if (this.#nodeCount + inputs.length > MAX_NODES) {
       throw new MeshError("resource_exhausted", `a trace has ${MAX_NODES} nodes at most`);
     }
     const autoCompletes =
@@ -181,7 +205,7 @@ export class Trace {
 
   #newNode(input: Json, option: Json, parents: readonly string[]): string {
     const { autoCompleteParent: _auto, metadata, ...shown } = isObject(option) ? option : {};
-    const id = `N${this.#nodes.size + 1}`;
+    const id = `N${this.#nodeCount + 1}`;
     const startedMs = this.#clock.now();
     const own = isObject(metadata) ? { ...(bounded(metadata) as Record<string, Json>) } : {};
     this.#nodes.set(id, { id, parents, startedMs, metadata: own, status: "running", output: undefined });

@@ -11,7 +11,7 @@ import { createProviders } from "@mesh/llm";
 
 import type { LocalService } from "../local-state.ts";
 import { LocalState } from "../local-state.ts";
-import type { OutputMessage, RunOutcome } from "../message.ts";
+import type { OutputMessage, RunOutcome, SuspendedRun } from "../message.ts";
 import { Workbench } from "../node/workbench.ts";
 import { runAssistant } from "../run-assistant.ts";
 import type { RunInput } from "../run-input.ts";
@@ -21,6 +21,8 @@ import type { StateService } from "../state-port.ts";
 export interface AppRun {
   /** Undefined when it failed. */
   readonly outcome: RunOutcome | undefined;
+  /** Present when it waits for a person. */
+  readonly suspended?: SuspendedRun;
   readonly error: MeshError | undefined;
   readonly messages: readonly OutputMessage[];
   readonly provider: ScriptedProvider;
@@ -90,7 +92,7 @@ export class TestApp implements AsyncDisposable {
     const ports = { clock: systemClock, providers, ...shared };
     try {
       const outcome = await runAssistant(run, ports, (message) => void messages.push(message), signal);
-      if ("pending" in outcome) throw new Error("the run waits");
+      if ("pending" in outcome) return { outcome: undefined, suspended: outcome, error: undefined, messages, provider };
       return { outcome, error: undefined, messages, provider };
     } catch (error) {
       return { outcome: undefined, error: MeshError.from(error), messages, provider };
