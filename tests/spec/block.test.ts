@@ -10,11 +10,29 @@ import { type BlockKind, hookPrograms, kindOf, statementProgram, typeProgram } f
 import { SpecApp } from "./spec-app.ts";
 import { type Block, blocksOf, hasSpec } from "./spec-document.ts";
 
-const DOCUMENTS = ["context-api", "hooks", "i18n", "mcp", "models", "jsapi", "jsapi-old"];
-const blocks = DOCUMENTS.flatMap(blocksOf).filter(({ language }) => language.endsWith("script"));
+const DOCUMENTS = ["configuration", "context-api", "hooks", "i18n", "mcp", "models", "jsapi", "jsapi-old"];
+const everyBlock = DOCUMENTS.flatMap(blocksOf);
+const blocks = everyBlock.filter(({ language }) => language.endsWith("script"));
 
 /** How many blocks there are of each kind; a document that changes must be looked at. */
 const COUNTS: Readonly<Record<BlockKind, number>> = { hooks: 43, statements: 162, module: 2, types: 39, signature: 4 };
+
+/** Blocks that cannot run alone. */
+const NOT_RUN: Readonly<Record<string, string>> = {
+  "configuration:6": "a picture of folders",
+  "hooks:8": "a picture of the order of a run",
+  "i18n:8": "a picture of folders",
+  "i18n:109": "a picture of folders",
+  "mcp:10": "a picture of folders",
+  "mcp:233": "a picture of folders",
+  "models:8": "a picture of folders",
+  "models:275": "a command of a shell; what it does is yao app push --reset here",
+  "jsapi:2477": "a diagram of the order of a run",
+  "jsapi:2516": "a signature without a body",
+  "jsapi:2630": "a signature without a body",
+  "jsapi-old:1482": "a signature without a body",
+  "jsapi-old:1588": "a signature without a body",
+};
 
 /** Values of the types that documents describe, for a look at whether the members they promise are there. */
 const VALUES: Readonly<Record<string, string>> = {
@@ -25,7 +43,7 @@ const VALUES: Readonly<Record<string, string>> = {
   CompletionResponse: 'ctx.llm.Call("gpt-4o", "Hi").response',
   MCPToolResult: 'ctx.mcp.All([{ mcp: "echo", tool: "ping" }])[0]',
   SearchResult: 'ctx.search.KB("Hi")',
-  FileInfo: 'ctx.sandbox.ListDir()[0]',
+  FileInfo: "ctx.sandbox.ListDir()[0]",
   Payload: "payload",
   NextHookPayload: "payload",
   Response: 'ctx.agent.Call("assistant-id", "Hi").response',
@@ -86,7 +104,6 @@ async function runCase(block: Block, { program = 0, input = "Hello", ...given }:
     const [actual, stated] = JSON.parse(line.slice("stated ".length)) as readonly unknown[];
     expect(actual).toEqual(stated);
   }
-  if (block.name === "jsapi:2715") console.log("DBG", JSON.stringify(run.messages.filter((m) => m.type === "execute")));
   if ("next" in given) expect(run.outcome?.next).toEqual(given.next);
   if (given.says !== undefined) expect(run.outcome?.output).toBe(given.says);
   if (given.shown !== undefined) expect(shown(run.messages)).toEqual(given.shown);
@@ -105,6 +122,38 @@ describe.skipIf(!hasSpec)("the documents", () => {
     const names = new Set(blocks.map(({ name }) => name));
     expect(Object.keys(EXPECTED).filter((name) => !names.has(name))).toEqual([]);
     expect(app.app.problems).toEqual([]);
+  });
+
+  test("are run, loaded as data, or listed with the reason why not", () => {
+    const isData = (language: string): boolean => language === "json" || language === "yaml";
+    const rest = everyBlock.filter(
+      ({ language, code }) => !isData(language) && !(language.endsWith("script") && kindOf(code) !== "signature"),
+    );
+    expect(rest.map(({ name }) => name).toSorted()).toEqual(Object.keys(NOT_RUN).toSorted());
+    expect([everyBlock.length, Object.keys(NOT_RUN).length]).toEqual([300, 13]);
+  });
+
+  test("show the event at the end of a block, whose fields are ours", async () => {
+    const shownEvents = everyBlock.filter(({ language, name }) => language === "json" && name.startsWith("jsapi"));
+    const run = await app.run("jsapi-830-0", "Hello");
+    const event = run.messages.find(({ props }) => props["event"] === "block_end");
+    const { timestamp, duration_ms, ...same } = event?.props["data"] as Record<string, unknown>;
+    expect([typeof timestamp, typeof duration_ms]).toEqual(["number", "number"]);
+    expect(shownEvents.length).toBe(2);
+    for (const { code } of shownEvents) {
+      const { type, props } = JSON.parse(code) as { type: string; props: { data: object } };
+      expect({ type: event?.type, props: { ...event?.props, data: same } }).toEqual({
+        type,
+        props: { ...props, data: expect.objectContaining(same) as unknown },
+      });
+      expect(Object.keys(props.data).toSorted()).toEqual([
+        "block_id",
+        "duration_ms",
+        "message_count",
+        "status",
+        "timestamp",
+      ]);
+    }
   });
 
   test.each(blocks.filter(({ code }) => ["hooks", "statements", "types"].includes(kindOf(code))))(

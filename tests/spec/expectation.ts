@@ -75,7 +75,9 @@ const HOOKS: Readonly<Record<string, Expectation>> = {
       },
     ],
   },
-  "hooks:47": { cases: [{ input: "hand over", asked: told("You are specialist.agent.") }, { asked: told("documents") }] },
+  "hooks:47": {
+    cases: [{ input: "hand over", asked: told("You are specialist.agent.") }, { asked: told("documents") }],
+  },
   "hooks:66": {
     cases: [
       { says: "An answer", next: undefined },
@@ -128,14 +130,28 @@ const HOOKS: Readonly<Record<string, Expectation>> = {
   "mcp:363": {
     cases: [
       { says: "An answer" },
-      { input: "1 + 2", steps: calling("calculator__add", { a: 1, b: 2 }), next: { answer: 3, expression: { a: 1, b: 2 } } },
+      {
+        input: "1 + 2",
+        steps: calling("calculator__add", { a: 1, b: 2 }),
+        next: { answer: 3, expression: { a: 1, b: 2 } },
+      },
     ],
   },
   "jsapi:151": {
     cases: [
       { program: 0, shown: [ANSWER, ANSWER] },
-      { program: 1, shown: [...["# Analysis Results", ...[1, 2, 3].map((n) => `- Finding ${n}: ...`)].map(text), ANSWER, text("From outside")] },
-      { program: 2, shown: [ANSWER, ANSWER, { type: "card", props: { title: "Related Actions", actions: ["action1", "action2"] } }] },
+      {
+        program: 1,
+        shown: [
+          ...["# Analysis Results", ...[1, 2, 3].map((n) => `- Finding ${n}: ...`)].map(text),
+          ANSWER,
+          text("From outside"),
+        ],
+      },
+      {
+        program: 2,
+        shown: [ANSWER, ANSWER, { type: "card", props: { title: "Related Actions", actions: ["action1", "action2"] } }],
+      },
     ],
   },
   "jsapi:340": {
@@ -199,7 +215,13 @@ const HOOKS: Readonly<Record<string, Expectation>> = {
   },
   "jsapi:879": {
     cases: [
-      { program: 0, shown: [...["Step 1: Analyzing data...", "Step 2: Processing results...", "Step 3: Complete!"].map(text), ANSWER] },
+      {
+        program: 0,
+        shown: [
+          ...["Step 1: Analyzing data...", "Step 2: Processing results...", "Step 3: Complete!"].map(text),
+          ANSWER,
+        ],
+      },
       { program: 1, shown: [...["Thinking...", "A thought", "Fetching data...", "Found 3 results"].map(text), ANSWER] },
     ],
   },
@@ -224,7 +246,11 @@ const HOOKS: Readonly<Record<string, Expectation>> = {
   "jsapi:2386": {
     cases: [
       { program: 0, next: { primary: "An answer", comparisons: { gpt4o: "An answer", claude: "An answer" } } },
-      { program: 1, says: "An answer", asked: told("Multiple model opinions:\nModel 1: An answer\nModel 2: An answer\nModel 3: An answer") },
+      {
+        program: 1,
+        says: "An answer",
+        asked: told("Multiple model opinions:\nModel 1: An answer\nModel 2: An answer\nModel 3: An answer"),
+      },
     ],
   },
   "jsapi:2604": { cases: [{ asked: { temperature: 0.7, maxTokens: 2000 } }] },
@@ -244,7 +270,11 @@ const HOOKS: Readonly<Record<string, Expectation>> = {
       { input: "please search", asked: told("The preset search/assistant".replace("/", ".")) },
       {
         steps: FAILING,
-        next: { status: "error", message: "An error occurred while processing your request", error: "the key is wrong" },
+        next: {
+          status: "error",
+          message: "An error occurred while processing your request",
+          error: "the key is wrong",
+        },
       },
       {
         steps: SEARCHING,

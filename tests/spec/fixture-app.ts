@@ -3,9 +3,7 @@
 import { assistant } from "../../services/runtime/src/testing/app-run.ts";
 import type { Block } from "./spec-document.ts";
 
-const CONNECTORS = [
-  ...["claude-3", "claude-3-haiku", "claude-3-opus", "gemini-pro", "gpt-4o", "gpt-4o-mini"],
-];
+const CONNECTORS = [...["claude-3", "claude-3-haiku", "claude-3-opus", "gemini-pro", "gpt-4o", "gpt-4o-mini"]];
 
 const AGENTS = [
   ...["agent-1", "agent-2", "analyzer", "assistant-id", "audio-agent", "backup.claude", "backup.gpt4", "calc.agent"],
@@ -112,7 +110,13 @@ const MODELS: Readonly<Record<string, unknown>> = {
     ],
   },
   "models/another/model.mod.yao": { name: "Another", columns: [{ name: "id", type: "ID" }] },
-  "models/data.mod.yao": { name: "Data", columns: [{ name: "id", type: "ID" }, { name: "title", type: "string" }] },
+  "models/data.mod.yao": {
+    name: "Data",
+    columns: [
+      { name: "id", type: "ID" },
+      { name: "title", type: "string" },
+    ],
+  },
   "assistants/my-assistant/models/item.mod.yao": {
     name: "Item",
     columns: [
@@ -123,11 +127,14 @@ const MODELS: Readonly<Record<string, unknown>> = {
   },
   "assistants/my-assistant/models/customer.mod.yao": {
     name: "Customer",
-    columns: [{ name: "id", type: "string", primary: true, length: 40 }, { name: "name", type: "string" }],
+    columns: [
+      { name: "id", type: "string", primary: true, length: 40 },
+      { name: "name", type: "string" },
+    ],
   },
 };
 
-/** The app's files; the models that `models.md` defines are taken from its blocks. */
+/** The app's files; the models and scripts that `models.md` shows are taken from its blocks. */
 export function fixtureFiles(modelBlocks: readonly Block[]): Readonly<Record<string, string>> {
   const files: Record<string, string> = {
     ...SCRIPTS,
@@ -142,22 +149,31 @@ export function fixtureFiles(modelBlocks: readonly Block[]): Readonly<Record<str
   for (const [id, server] of Object.entries(SERVERS)) Object.assign(files, serverFiles(id, server));
   for (const [path, model] of Object.entries(MODELS)) files[path] = JSON.stringify(model);
   Object.assign(files, assistant("my-assistant", {}), assistant("inventory", {}));
-  for (const [table, path] of MODEL_OF_TABLE) {
-    const block = modelBlocks.find(({ code }) => code.includes(`"name": "${table}"`) && code.includes('"columns"'));
+  for (const [name, path] of MODEL_BLOCKS) {
+    const block = modelBlocks.find((each) => each.name === name);
     if (block !== undefined) files[path] = block.code;
   }
+  // Named as a tool, and shown nowhere.
+  files[ORDERS] = `${files[ORDERS] ?? ""}\nexport function Query(query: any) { return ListPending(); }\n`;
   return files;
 }
 
-const MODEL_OF_TABLE: ReadonlyMap<string, string> = new Map([
-  ["Order", "assistants/my-assistant/models/order.mod.yao"],
-  ["Product", "assistants/inventory/models/product.mod.yao"],
+const ORDERS = "assistants/my-assistant/src/orders.ts";
+
+/** Where the files stand that `models.md` shows. */
+const MODEL_BLOCKS: ReadonlyMap<string, string> = new Map([
+  ["models:25", "assistants/my-assistant/models/order.mod.yao"],
+  ["models:149", ORDERS],
+  ["models:295", "assistants/inventory/models/product.mod.yao"],
+  ["models:326", "assistants/inventory/src/stock.ts"],
 ]);
 
 /** An assistant that holds a program of the documents, with the presets and servers they choose from. */
 export function programFiles(id: string, hooks: string, parts: { readonly hasModel: boolean }): Record<string, string> {
   const folder = `assistants/${id.replaceAll(".", "/")}`;
-  const files = { ...assistant(id, { hooks, package: parts.hasModel ? { mcp: { servers: ["tools", "calculator"] } } : {} }) };
+  const files = {
+    ...assistant(id, { hooks, package: parts.hasModel ? { mcp: { servers: ["tools", "calculator"] } } : {} }),
+  };
   if (!parts.hasModel) return files;
   for (const preset of ["task", "chinese", "search/assistant"]) {
     files[`${folder}/prompts/${preset}.yml`] = `- role: system\n  content: The preset ${preset.replace("/", ".")}\n`;

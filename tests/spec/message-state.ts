@@ -20,7 +20,10 @@ export function statesOf(messages: readonly OutputMessage[]): readonly Fields[] 
   return states;
 }
 
-function changed(before: Fields, { delta_action: action = "append", delta_path: path = "", props }: OutputMessage): Fields {
+function changed(
+  before: Fields,
+  { delta_action: action = "append", delta_path: path = "", props }: OutputMessage,
+): Fields {
   if (action === "replace") return { ...props };
   const steps = path === "" && action === "append" ? ["content"] : path.split(".").filter((step) => step !== "");
   const next = structuredClone(before);

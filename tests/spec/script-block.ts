@@ -77,7 +77,10 @@ export function typeProgram(code: string, values: Readonly<Record<string, string
     const value = values[name];
     if (value === undefined) return [];
     const promised = [...members.matchAll(/^ {2}(\w+)(?:: |\()/gm)].map(([, member = ""]) => member);
-    return promised.map((member) => `stated([${JSON.stringify(`${name}.${member}`)}, ${JSON.stringify(member)} in (${value})], [${JSON.stringify(`${name}.${member}`)}, true]);`);
+    return promised.map(
+      (member) =>
+        `stated([${JSON.stringify(`${name}.${member}`)}, ${JSON.stringify(member)} in (${value})], [${JSON.stringify(`${name}.${member}`)}, true]);`,
+    );
   });
   return `${code}\nfunction Next(ctx, payload) {\n${checks.join("\n")}\nreturn { data: "ran" };\n}\n${STATED}`;
 }

@@ -37,7 +37,11 @@ export class SpecApp implements AsyncDisposable {
       Object.entries(files).flatMap(([path, text]) => (path.endsWith(".mod.yao") ? [{ path, text }] : [])),
     ).catalog;
     const service = new ModelService({ db: models.db });
-    const scopeOf = ({ workspaceId, userId }: Parameters<LocalService>[0]) => ({ workspaceId, userId, teamId: workspaceId });
+    const scopeOf = ({ workspaceId, userId }: Parameters<LocalService>[0]) => ({
+      workspaceId,
+      userId,
+      teamId: workspaceId,
+    });
     this.app = new TestApp(files, {
       models: (scope, method, [modelId, ...args]) =>
         service.call({ scope: scopeOf(scope), catalog: this.catalog, modelId: String(modelId), method, args }),
@@ -75,7 +79,7 @@ export class SpecApp implements AsyncDisposable {
       chatId: `chat_${this.#users}`,
       workspaceId: this.#workspaceId,
       ...options,
-      input: { env: () => "a-key", ...options.input },
+      input: { env: (name) => (name === "LLM_CONNECTOR" ? "gpt-4o" : "a-key"), ...options.input },
     });
   }
 

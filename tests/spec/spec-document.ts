@@ -34,11 +34,13 @@ type Found = Omit<Block, "name"> & { readonly line: number };
 
 function fencedBlocks(text: string): readonly Found[] {
   // The last fence of a document may be open.
-  return [...text.matchAll(/^```(\w*)\n([\s\S]*?)(?:^```|$(?![\s\S]))/gm)].map(({ index, 1: language = "", 2: code = "" }) => ({
-    line: lineAt(text, index) + 1,
-    language,
-    code,
-  }));
+  return [...text.matchAll(/^```(\w*)\n([\s\S]*?)(?:^```|$(?![\s\S]))/gm)].map(
+    ({ index, 1: language = "", 2: code = "" }) => ({
+      line: lineAt(text, index) + 1,
+      language,
+      code,
+    }),
+  );
 }
 
 /** The beginning of code: a comment, a declaration, a condition, a call that is a statement, the object of a chain. */

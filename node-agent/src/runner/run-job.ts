@@ -35,6 +35,8 @@ const PIECE_CHARS = 128 * 1024;
 /** Runs a job until it ends or waits; never throws. */
 export async function runJob(job: RunJob, app: App, ports: JobPorts & RunSinks, signal: AbortSignal): Promise<RunEnd> {
   try {
+    // Commands, MCP servers and files of the run start here.
+    await mkdir(job.workspaceDir, { recursive: true, mode: 0o700 });
     const tools = (): Promise<readonly AgentTool[]> => builtInTools(job, ports);
     // What protocols read from the environment is what the run may read, not what this process has.
     const providers = createProviders({ clock: ports.clock, env: job.env });
@@ -88,7 +90,6 @@ export function endOf(thrown: unknown, signal: AbortSignal): RunEnd {
 
 async function builtInTools(job: RunJob, { clock, env }: JobPorts): Promise<readonly AgentTool[]> {
   const cwd = job.workspaceDir;
-  await mkdir(cwd, { recursive: true, mode: 0o700 });
   const passed = commandEnv(job.env, env);
   return codingTools({ clock, cwd, env: passed, allowEnv: Object.keys(passed) });
 }

@@ -111,7 +111,8 @@ async function callTool<Caller>(
   try {
     return await definition.callTool(name, args, served);
   } catch (error) {
-    if (error instanceof RpcError) throw error;
+    // What kept the tool from running is no answer of the tool.
+    if (error instanceof RpcError || error instanceof MeshError) throw error;
     return failedTool(publicText(error));
   }
 }

@@ -8,15 +8,7 @@
 
 import { type AgentMessage, repairTranscript } from "@mesh/agent";
 import { isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
-import {
-  type Content,
-  type ImageContent,
-  type InputContent,
-  NO_USAGE,
-  textContent,
-  textOf,
-  toolCallsOf,
-} from "@mesh/llm";
+import { type Content, type ImageContent, type InputContent, NO_USAGE, textContent } from "@mesh/llm";
 
 /** One message of a conversation. */
 export interface ChatMessage {
@@ -137,27 +129,6 @@ function argumentsOf(value: unknown): JsonObject {
     return isObject(parsed) ? (parsed as JsonObject) : {};
   } catch {
     return {};
-  }
-}
-
-/** A message of the loop in the form of users' programs; undefined for what only the loop knows. */
-export function toChatMessage(message: AgentMessage): ChatMessage | undefined {
-  switch (message.role) {
-    case "user":
-      return { role: "user", content: textOf(message.content) };
-    case "toolResult":
-      return {
-        role: "tool",
-        tool_call_id: message.toolCallId,
-        name: message.toolName,
-        content: textOf(message.content),
-      };
-    case "assistant": {
-      const calls = toolCallsOf(message).map(toWireCall);
-      return { role: "assistant", content: textOf(message.content), ...(calls.length > 0 && { tool_calls: calls }) };
-    }
-    default:
-      return undefined;
   }
 }
 

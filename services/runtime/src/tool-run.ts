@@ -43,7 +43,13 @@ export async function runTool(run: ToolRun, assistant: Assistant, context: Agent
   const { server, tool, args } = run;
   const caller = { context, assistantId: assistant.id };
   const messageId = context.out.send("execute", { tool, server, input: args, status: "running" });
-  const result = await mcpClient(server, caller).callToolRaw(tool, args, { caller, signal: context.signal });
+  const result = await mcpClient(server, caller).callToolRaw(tool, args, {
+    caller,
+    signal: context.signal,
+    onProgress: ({ message }) => {
+      if (message !== undefined) context.out.merge("execute", { progress: message }, messageId);
+    },
+  });
   const text = toolResultText(result);
   const isError = result.isError === true;
   context.out.send(
@@ -57,14 +63,24 @@ export async function runTool(run: ToolRun, assistant: Assistant, context: Agent
 
 async function listTools(assistant: Assistant, context: AgentContext): Promise<readonly JsonObject[]> {
   const caller = { context, assistantId: assistant.id };
-  const lists = await Promise.all(
+  const lists = await Promise.allSettled(
     serversOf(assistant, context).map(async ({ serverId, tools: wanted }) => {
       const { tools } = await mcpClient(serverId, caller).list("tools", { caller, signal: context.signal });
       const chosen = wanted === undefined ? tools : tools.filter(({ name }) => wanted.includes(name));
       return chosen.map((tool) => toEntry(serverId, tool));
     }),
   );
-  return lists.flat();
+  const found = lists.filter((list) => list.status === "fulfilled");
+  const [failed] = lists.filter((list) => list.status === "rejected");
+  // A server that is down does not take the others away; where none is up, its failure is the answer.
+  if (failed !== undefined && found.length === 0) throw failed.reason;
+  for (const { reason } of lists.filter((list) => list.status === "rejected")) {
+    context.shared.write({
+      type: "log",
+      props: { level: "warn", source: "mcp", text: MeshError.from(reason).message },
+    });
+  }
+  return found.flatMap(({ value }) => value);
 }
 
 /** The servers an assistant names, or every one of its app. */

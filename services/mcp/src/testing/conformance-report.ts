@@ -1,6 +1,6 @@
 /** `npm run conformance -w services/mcp`: runs the official suite and writes docs/mcp-conformance.md. */
 
-import { writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import { conformanceVersion, runClientSuite, runServerSuite, type ScenarioResult } from "./conformance-suite.ts";
@@ -42,5 +42,8 @@ authorization of its own. Elicitation is refused on purpose: a server's question
 
 ${table(client)}
 `;
-await writeFile(PATH, text);
+// What the gateway shows is measured elsewhere and stands at the end.
+const before = await readFile(PATH, "utf8").catch(() => "");
+const gateway = before.slice(Math.max(0, before.indexOf("\n## Gateway")));
+await writeFile(PATH, before.includes("\n## Gateway") ? text + gateway : text);
 console.log(`server: ${passing(server)}; client: ${passing(client)}; written to docs/mcp-conformance.md`);

@@ -76,7 +76,7 @@ const agentGroup: ProcessGroup = functionGroup({
     const { context } = callerOf(caller);
     const { assistant_id: agent, messages = [], model, metadata, locale } = request;
     if (typeof agent !== "string" || agent === "") return args.refuse("needs the assistant_id of an agent");
-    const options: JsonObject = { ...(typeof model === "string" ? { connector: model } : {}) };
+    const options: JsonObject = typeof model === "string" ? { connector: model } : {};
     const fork = context.fork({
       isSilent: true,
       skipTrace: false,
@@ -100,7 +100,7 @@ const llmGroup: ProcessGroup = functionGroup({
   chat: async (args, caller) => {
     const first = args.json(0);
     const request = isObject(first) ? first : { connector: first, messages: args.json(1), options: args.json(2) };
-    const { connector, messages = [], options } = request as JsonObject;
+    const { connector, messages = [], options } = request;
     if (typeof connector !== "string" || connector === "") return args.refuse("needs the id of a connector");
     const io = { signal: caller.signal, callback: () => Promise.resolve(undefined) };
     const asked = { connector, messages, options: isObject(options) ? options : {} };

@@ -10,7 +10,7 @@ export function stateStores(state: StatePort): StorePort {
   return {
     async call(_scope, { store, ...operation }, signal) {
       const ask: Ask = async (method, ...args) => (await state.call("store", method, [store, ...args], signal)) ?? null;
-      return answer(operation as StoreOperation, ask);
+      return answer(operation, ask);
     },
   };
 }
@@ -19,40 +19,29 @@ type Ask = (method: string, ...args: readonly Json[]) => Promise<Json>;
 
 async function answer(operation: StoreOperation, ask: Ask): Promise<Json> {
   switch (operation.op) {
-    case "get":
-      return ask("Get", operation.key);
-    case "getDel":
-      return ask("GetDel", operation.key);
-    case "set":
-      return ask("Set", operation.key, operation.value, secondsOf(operation.ttlMs));
-    case "has":
-      return ask("Has", operation.key);
-    case "del":
-      return ask("Del", operation.key);
+    case "getMulti":
+    case "setMulti":
+    case "delMulti":
+      return several(operation, ask);
     case "keys":
       return ask("Keys");
     case "len":
       return ask("Len");
     case "clear":
       return ask("Clear");
-    case "incr":
-      return ask("Incr", operation.key, operation.by);
-    case "push":
-      return ask("Push", operation.key, operation.values);
-    case "addToSet":
-      return ask("AddToSet", operation.key, operation.values);
-    case "pop":
-      return ask("Pop", operation.key, operation.end === "first" ? -1 : 1);
-    case "pull":
-      return ask("Remove", operation.key, operation.values);
-    case "getMulti":
-    case "setMulti":
-    case "delMulti":
-      return several(operation, ask);
+    case "set":
+      return ask("Set", operation.key, operation.value, secondsOf(operation.ttlMs));
+    case "get":
+    case "getDel":
+    case "has":
+    case "del":
+      return ask(METHODS[operation.op], operation.key);
     default:
-      return fromList(operation, ask);
+      return inList(operation, ask);
   }
 }
+
+const METHODS = { get: "Get", getDel: "GetDel", has: "Has", del: "Del" } as const;
 
 type Several = Extract<StoreOperation, { readonly op: "getMulti" | "setMulti" | "delMulti" }>;
 
@@ -70,10 +59,23 @@ async function several(operation: Several, ask: Ask): Promise<Json> {
   return operation.op === "getMulti" ? Object.fromEntries(found) : null;
 }
 
-type OfList = Extract<StoreOperation, { readonly op: `array${string}` }>;
+type InList = Exclude<
+  StoreOperation,
+  Several | { readonly op: "keys" | "len" | "clear" | "set" | keyof typeof METHODS }
+>;
 
-function fromList(operation: OfList, ask: Ask): Promise<Json> {
+function inList(operation: InList, ask: Ask): Promise<Json> {
   switch (operation.op) {
+    case "incr":
+      return ask("Incr", operation.key, operation.by);
+    case "push":
+      return ask("Push", operation.key, operation.values);
+    case "addToSet":
+      return ask("AddToSet", operation.key, operation.values);
+    case "pop":
+      return ask("Pop", operation.key, operation.end === "first" ? -1 : 1);
+    case "pull":
+      return ask("Remove", operation.key, operation.values);
     case "arrayLen":
       return ask("ArrayLen", operation.key);
     case "arrayAll":

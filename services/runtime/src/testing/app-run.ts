@@ -4,10 +4,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-import { ScriptedProvider } from "@mesh/agent/testing";
+import { ScriptedProvider, type ScriptedStep } from "@mesh/agent/testing";
 import { type App, loadApp, type Problem } from "@mesh/assistants";
 import { isObject, type Json, type JsonObject, MeshError, systemClock } from "@mesh/kernel";
-import { createProviders } from "@mesh/llm";
+import { createProviders, type StreamConfig } from "@mesh/llm";
 
 import type { LocalService } from "../local-state.ts";
 import { LocalState } from "../local-state.ts";
@@ -15,7 +15,7 @@ import type { OutputMessage, RunOutcome, SuspendedRun } from "../message.ts";
 import { Workbench } from "../node/workbench.ts";
 import { runAssistant } from "../run-assistant.ts";
 import type { RunInput } from "../run-input.ts";
-import type { StateService } from "../state-port.ts";
+import type { StatePort, StateService } from "../state-port.ts";
 
 /** What one run did. */
 export interface AppRun {
@@ -31,13 +31,14 @@ export interface AppRun {
 /** How one run is asked for. */
 export interface AppRunOptions {
   /** What the model says, call by call; a single function says it for every call. */
-  readonly steps?: ConstructorParameters<typeof ScriptedProvider>;
+  readonly steps?: readonly (ScriptedStep | ((config: StreamConfig) => ScriptedStep))[];
   readonly input?: Partial<RunInput>;
   readonly signal?: AbortSignal;
   readonly userId?: string;
   readonly chatId?: string;
   readonly workspaceId?: string;
   readonly locale?: string;
+  readonly onMessage?: (message: OutputMessage) => void;
 }
 
 /** An app that can be run again and again; its state lives as long as it does. */
@@ -48,6 +49,7 @@ export class TestApp implements AsyncDisposable {
   readonly #bench: Workbench;
   readonly #state: LocalState;
   #runs = 0;
+  #hangs = false;
 
   constructor(
     files: Readonly<Record<string, string>>,
@@ -60,6 +62,11 @@ export class TestApp implements AsyncDisposable {
     this.#state = new LocalState(systemClock, services);
     const log = (): void => undefined;
     this.#bench = new Workbench({ clock: systemClock, dir: this.dir, env: process.env, version: "0", log });
+  }
+
+  /** From now on the memory of users does not answer, as over a cut link. */
+  hang(): void {
+    this.#hangs = true;
   }
 
   /** Runs an assistant once; the model says the steps. */
@@ -82,7 +89,7 @@ export class TestApp implements AsyncDisposable {
       env: () => undefined,
       ...options.input,
     };
-    const state = this.#state.for(scope);
+    const state = this.#hangs ? hanging(this.#state.for(scope)) : this.#state.for(scope);
     const shared = this.#bench.portsOf({
       app: this.app,
       state,
@@ -91,7 +98,11 @@ export class TestApp implements AsyncDisposable {
     });
     const ports = { clock: systemClock, providers, ...shared };
     try {
-      const outcome = await runAssistant(run, ports, (message) => void messages.push(message), signal);
+      const emit = (message: OutputMessage): void => {
+        messages.push(message);
+        options.onMessage?.(message);
+      };
+      const outcome = await runAssistant(run, ports, emit, signal);
       if ("pending" in outcome) return { outcome: undefined, suspended: outcome, error: undefined, messages, provider };
       return { outcome, error: undefined, messages, provider };
     } catch (error) {
@@ -103,6 +114,20 @@ export class TestApp implements AsyncDisposable {
     await this.#bench[Symbol.asyncDispose]();
     rmSync(this.dir, { recursive: true, force: true });
   }
+}
+
+/** A state whose memory answers nothing before the run ends. */
+function hanging(state: StatePort): StatePort {
+  return {
+    call: (service, method, args, signal) => {
+      if (service !== "memory") return state.call(service, method, args, signal);
+      return new Promise((_resolve, reject) => {
+        signal.addEventListener("abort", () => reject(new MeshError("cancelled", "the run was cancelled")), {
+          once: true,
+        });
+      });
+    },
+  };
 }
 
 /** Files of one assistant: a package with a prompt, and its hooks as TypeScript. */
@@ -139,5 +164,5 @@ export function shown(messages: readonly OutputMessage[]): readonly Json[] {
 
 /** Names of the events, in order. */
 export function events(messages: readonly OutputMessage[]): readonly string[] {
-  return messages.flatMap(({ type, props }) => (type === "event" ? [String(props["event"] as string)] : []));
+  return messages.flatMap(({ type, props }) => (type === "event" ? [props["event"] as string] : []));
 }

@@ -5,6 +5,9 @@ import { missHint } from "./api.ts";
 const MAX_MESSAGE = 8_000;
 const MAX_STACK = 16_000;
 
+// Taken before the script can change it.
+const { stringify } = JSON;
+
 /** What a script threw. */
 export interface Thrown {
   readonly name: string;
@@ -16,7 +19,7 @@ export interface Thrown {
 /** Describes a thrown value; never throws itself. */
 export function describeThrown(thrown: unknown): string {
   try {
-    return JSON.stringify(read(thrown));
+    return stringify(read(thrown));
   } catch {
     return '{"name":"Error","message":"The script threw something that cannot be read"}';
   }
@@ -38,7 +41,7 @@ function read(thrown: unknown): Thrown {
 }
 
 function plain(thrown: object): string {
-  const text: unknown = JSON.stringify(thrown);
+  const text: unknown = stringify(thrown);
   return typeof text === "string" ? text : Object.prototype.toString.call(thrown);
 }
 

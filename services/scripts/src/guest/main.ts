@@ -31,13 +31,16 @@ export interface Guest {
 
 type WireArgument = { readonly json: Json } | { readonly ctx: JsonObject };
 
+// Taken before the script can change them.
+const { parse, stringify } = JSON;
+
 let outcome = "";
 
 function begin(exports: unknown, fn: string, argsText: string): string {
   try {
     const found = (exports as Record<string, unknown>)[fn];
     if (typeof found !== "function" || !Object.prototype.hasOwnProperty.call(exports, fn)) return "?";
-    const args = (JSON.parse(argsText) as readonly WireArgument[]).map(argumentOf);
+    const args = (parse(argsText) as readonly WireArgument[]).map(argumentOf);
     return resultOf((found as (...all: readonly unknown[]) => unknown)(...args));
   } catch (error) {
     return `-${describeThrown(error)}`;
@@ -78,7 +81,7 @@ function attempt(action: () => string): string {
 
 function takeChanges(): string {
   const changes = contextSpace.takeChanges();
-  return changes === undefined ? "" : JSON.stringify(changes);
+  return changes === undefined ? "" : stringify(changes);
 }
 
 /** The value of this script: given the host function, prepares the context and gives the worker its handles. */
@@ -94,6 +97,6 @@ export function boot(host: HostFunction): Guest {
     callback: (id: number, argsText: string) => attempt(() => runCallback(id, argsText)),
     failed: (thrown: unknown) => `-${describeThrown(thrown)}`,
     takeChanges: () => attempt(takeChanges),
-    loadMemory: (entriesText: string) => contextSpace.load(JSON.parse(entriesText) as readonly MemoryEntry[]),
+    loadMemory: (entriesText: string) => contextSpace.load(parse(entriesText) as readonly MemoryEntry[]),
   });
 }

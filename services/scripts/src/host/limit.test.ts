@@ -77,16 +77,23 @@ test("output, results, arguments and answers are bounded", async () => {
   await using script = new ScriptHarness(
     `
     function Output(ctx) { for (;;) ctx.Send("x".repeat(1000)); }
+    function Memory(ctx) { ctx.memory.context.Set("big", "x".repeat(10_000)); }
+    function Callback(ctx) { ctx.agent.Call("a", [], () => "x".repeat(10_000)); }
     function Result() { return "x".repeat(10_000); }
     function Arguments() { return 1; }
     function Answer(ctx) { try { ctx.memory.user.Get("k"); } catch (e) { return e.message; } }
   `,
     {
       host: { limits: { outputBytes: 5_000, resultBytes: 5_000, argumentBytes: 5_000, answerBytes: 5_000 } },
-      ops: { "memory.Get": () => "x".repeat(10_000) },
+      ops: {
+        "memory.Get": () => "x".repeat(10_000),
+        "agent.Call": async ([, , , callback], io) => (await io.callback(callback as number, [])) ?? null,
+      },
     },
   );
-  expect(await failure(script.run("Output"))).toMatchObject({ limit: "outputBytes" });
+  for (const fn of ["Output", "Memory", "Callback"]) {
+    expect(await failure(script.run(fn))).toMatchObject({ limit: "outputBytes" });
+  }
   expect(await failure(script.run("Result"))).toMatchObject({ limit: "resultBytes" });
   expect((await failure(script.run("Arguments", "x".repeat(10_000)))).message).toContain(
     "The arguments of test Arguments",

@@ -67,7 +67,9 @@ test("short calls at once share as many workers as there are processors", async 
 test("calls that run for long do not keep others from starting", async () => {
   await using script = new ScriptHarness("function Spin() { for (;;); } function Fine() { return 1; }");
   const ending = new AbortController();
-  const hogs = Array.from({ length: Math.max(2, availableParallelism()) }, () => script.runUntil("Spin", ending.signal));
+  const hogs = Array.from({ length: Math.max(2, availableParallelism()) }, () =>
+    script.runUntil("Spin", ending.signal),
+  );
   for (const hog of hogs) hog.catch(() => undefined);
   await until(() => script.host.workers === hogs.length);
   expect(await script.value("Fine")).toBe(1);

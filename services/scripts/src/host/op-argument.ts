@@ -28,7 +28,7 @@ export function readOpArguments(op: string, text: string): readonly Json[] {
   const kinds = KINDS[op];
   if (kinds === undefined)
     throw new MeshError("unimplemented", `There is no operation ${JSON.stringify(op.slice(0, 100))}`);
-  const args = parseUntrusted(text);
+  const args = parsed(op, text);
   if (!Array.isArray(args) || args.length !== kinds.length) {
     throw new MeshError("invalid_argument", `${op} takes ${kinds.length} arguments`);
   }
@@ -39,6 +39,14 @@ export function readOpArguments(op: string, text: string): readonly Json[] {
     }
   }
   return values;
+}
+
+function parsed(op: string, text: string): Json {
+  try {
+    return parseUntrusted(text);
+  } catch {
+    throw new MeshError("invalid_argument", `The arguments of ${op} cannot be read`);
+  }
 }
 
 /** JSON of a script, without keys that could change the prototype of whatever they are copied to. */

@@ -60,13 +60,11 @@ export class ContextMemory {
 }
 
 function parseChanges(text: string): MemoryChanges {
-  const value: unknown = JSON.parse(text);
-  if (!isObject(value))
-    throw new MeshError("invalid_argument", "A script reported changes of its memory that cannot be read");
+  const value = parsed(text);
   const entriesOf = <Item>(field: string, accepts: (item: unknown) => item is Item): readonly Item[] => {
     const list = value[field];
     if (Array.isArray(list) && list.every(accepts)) return list;
-    throw new MeshError("invalid_argument", "A script reported changes of its memory that cannot be read");
+    throw unreadable();
   };
   return {
     cleared: value["cleared"] === true,
@@ -75,6 +73,20 @@ function parseChanges(text: string): MemoryChanges {
     added: entriesOf("added", (item): item is [string, number] => isPair(item) && typeof item[1] === "number"),
     pushed: entriesOf("pushed", (item): item is [string, Json[]] => isPair(item) && Array.isArray(item[1])),
   };
+}
+
+function parsed(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (isObject(value)) return value;
+  } catch {
+    // Said below.
+  }
+  throw unreadable();
+}
+
+function unreadable(): MeshError {
+  return new MeshError("invalid_argument", "A script reported changes of its memory that cannot be read");
 }
 
 function isPair(item: unknown): item is [string, unknown] {

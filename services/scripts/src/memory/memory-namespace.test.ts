@@ -149,7 +149,7 @@ test("counters and lists of two copies add up", () => {
 
 test("changes that are no changes are refused, and so is a memory that grows too large", () => {
   const shared = new ContextMemory(() => 0, 1_000);
-  for (const text of ["[]", "{}", '{"set":[[1,2,3]],"deleted":[],"added":[],"pushed":[]}']) {
+  for (const text of ["[]", "no json", "-", "{}", '{"set":[[1,2,3]],"deleted":[],"added":[],"pushed":[]}']) {
     expect(() => shared.apply(text)).toThrow(/cannot be read/);
   }
   const { memory } = namespace();

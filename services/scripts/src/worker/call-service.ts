@@ -65,12 +65,24 @@ export class CallService {
     if (this.#cancelled !== undefined) return failure(this.#cancelled, CANCELLED);
     if (op === "time.Sleep") return this.#sleep(Number(args));
     this.#operations += 1;
-    this.#outputBytes += args.length;
     if (this.#operations > this.#limits.operations) this.stop("operations", this.#operations);
-    if (this.#outputBytes > this.#limits.outputBytes) this.stop("outputBytes", this.#outputBytes);
     const operation = this.#operations;
-    this.#post({ kind: "operation", operation, op, args, changes: this.#sandbox.takeChanges() });
+    const changes = this.takeChanges();
+    this.#count(args);
+    this.#post({ kind: "operation", operation, op, args, changes });
     return this.#answer(operation);
+  }
+
+  /** Changes of the context memory, counted as output. */
+  takeChanges(): string {
+    const changes = this.#sandbox.takeChanges();
+    this.#count(changes);
+    return changes;
+  }
+
+  #count(text: string): void {
+    this.#outputBytes += text.length;
+    if (this.#outputBytes > this.#limits.outputBytes) this.stop("outputBytes", this.#outputBytes);
   }
 
   /** Says that the call went over a limit and never returns. */
@@ -89,6 +101,7 @@ export class CallService {
         return message.answer;
       }
       const outcome = this.#sandbox.callback(message.fn, message.args);
+      this.#count(outcome);
       this.#post({ kind: "called", id: message.id, outcome });
     }
   }

@@ -65,8 +65,9 @@ function serve(call: Call): void {
   if (call.memory !== "") sandbox.loadMemory(call.memory);
   const outcome = outcomeOf(sandbox, call);
   if (outcome.length > call.limits.resultBytes) service.stop("resultBytes", outcome.length);
+  const changes = service.takeChanges();
   const { operations, runMs } = service;
-  post({ kind: "done", outcome, changes: sandbox.takeChanges(), operations, runMs });
+  post({ kind: "done", outcome, changes, operations, runMs });
   sandbox.close();
   Atomics.store(shared, SHARED.state, WORKER_STATES.idle);
 }
