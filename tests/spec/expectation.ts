@@ -18,6 +18,8 @@ export interface HookCase {
   readonly input?: string;
   readonly locale?: string;
   readonly steps?: Steps;
+  /** What the run failed with; a run that succeeds when absent. */
+  readonly error?: string;
   /** What Next returned as data. */
   readonly next?: unknown;
   /** The run's answer. */
@@ -53,14 +55,17 @@ function told(words: string, more: Record<string, unknown> = {}): unknown {
   return { systemPrompt: expect.stringContaining(words) as unknown, ...more };
 }
 
-const FAILING: Steps = [() => ({ error: { errorClass: "auth", message: "the key is wrong" } })];
+const FAILURE = { error: { errorClass: "auth", message: "the key is wrong" } } as const;
+const FAILING: Steps = [() => FAILURE];
 const FOUND = { items: [{ title: "Found", url: "https://example.com", content: "tea", score: 1 }] };
 const SEARCHING = calling("tools__search", { query: "tea" });
 const duration_ms: unknown = expect.any(Number);
 const ANSWER = text("An answer");
 
 const HOOKS: Readonly<Record<string, Expectation>> = {
-  "context-api:500": { cases: [{ next: { generated: ["report.txt"] } }, { steps: FAILING, next: undefined }] },
+  "context-api:500": {
+    cases: [{ next: { generated: ["report.txt"] } }, { steps: FAILING, error: "the key is wrong" }],
+  },
   "hooks:16": {
     also: [["return null;", ""]],
     cases: [
@@ -236,9 +241,7 @@ const HOOKS: Readonly<Record<string, Expectation>> = {
       { program: 1, says: "An answer" },
       {
         program: 1,
-        steps: [...(FAILING as never[]), { text: "The backup" }, { text: "The backup" }].map((step, index) =>
-          index === 0 ? { error: { errorClass: "auth" as const, message: "the key is wrong" } } : (step as never),
-        ),
+        steps: [FAILURE, { text: "The backup" }, { text: "The backup" }],
         next: { recovered: true, content: "The backup" },
       },
     ],
@@ -267,7 +270,7 @@ const HOOKS: Readonly<Record<string, Expectation>> = {
   "jsapi:2789": {
     cases: [
       { says: "An answer", next: undefined },
-      { input: "please search", asked: told("The preset search/assistant".replace("/", ".")) },
+      { input: "please search", asked: told("The preset search.assistant") },
       {
         steps: FAILING,
         next: {

@@ -3,14 +3,12 @@
 import { assistant } from "../../services/runtime/src/testing/app-run.ts";
 import type { Block } from "./spec-document.ts";
 
-const CONNECTORS = [...["claude-3", "claude-3-haiku", "claude-3-opus", "gemini-pro", "gpt-4o", "gpt-4o-mini"]];
+const CONNECTORS = ["claude-3", "claude-3-haiku", "claude-3-opus", "gemini-pro", "gpt-4o", "gpt-4o-mini"];
 
-const AGENTS = [
-  ...["agent-1", "agent-2", "analyzer", "assistant-id", "audio-agent", "backup.claude", "backup.gpt4", "calc.agent"],
-  ...["fallback.agent", "fast.agent", "kb.business", "kb.legal", "kb.technical", "primary.agent", "search.agent"],
-  ...["slow.agent", "specialist.agent", "specialist.analyzer", "summarizer", "transfer.agent", "translate.agent"],
-  ...["vision-agent"],
-];
+const AGENTS =
+  "agent-1 agent-2 analyzer assistant-id audio-agent backup.claude backup.gpt4 calc.agent fallback.agent fast.agent kb.business kb.legal kb.technical primary.agent search.agent slow.agent specialist.agent specialist.analyzer summarizer transfer.agent translate.agent vision-agent".split(
+    " ",
+  );
 
 interface Server {
   readonly tools: readonly string[];

@@ -44,7 +44,7 @@ export class SpecApp implements AsyncDisposable {
     });
     this.app = new TestApp(files, {
       models: (scope, method, [modelId, ...args]) =>
-        service.call({ scope: scopeOf(scope), catalog: this.catalog, modelId: String(modelId), method, args }),
+        service.call({ scope: scopeOf(scope), catalog: this.catalog, modelId: modelId as string, method, args }),
       search: async (scope, method, [request]) => {
         if (method === "KB") return DOCUMENTS;
         const { models: wanted, ...rest } = request as unknown as { models: string[]; query: string };

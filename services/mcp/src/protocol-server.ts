@@ -111,11 +111,23 @@ async function callTool<Caller>(
   try {
     return await definition.callTool(name, args, served);
   } catch (error) {
-    // What kept the tool from running is no answer of the tool.
-    if (error instanceof RpcError || error instanceof MeshError) throw error;
+    if (error instanceof RpcError || isNotTheTools(error)) throw error;
     return failedTool(publicText(error));
   }
 }
+
+/** What kept the tool from running or from being heard is no answer of the tool. */
+function isNotTheTools(error: unknown): boolean {
+  return error instanceof MeshError && NOT_THE_TOOLS.has(error.code);
+}
+
+const NOT_THE_TOOLS: ReadonlySet<string> = new Set([
+  "unavailable",
+  "deadline_exceeded",
+  "cancelled",
+  "permission_denied",
+  "unauthenticated",
+]);
 
 function serveResources<Caller>(server: Server, definition: McpServerDefinition<Caller>, served: Serve<Caller>): void {
   const { listResources, listResourceTemplates, readResource } = definition;

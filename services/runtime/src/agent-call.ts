@@ -34,7 +34,9 @@ export async function callAgent(request: AgentRequest, context: AgentContext): P
   const call = { assistant, options: request.options, context };
   const create = await runCreate(call, messages);
   if (create?.delegate !== undefined) return delegated(create.delegate, context, messages);
-  return finish({ ...call, create, said: create?.messages ?? messages }, undefined);
+  const prepared = { ...call, create, said: create?.messages ?? messages };
+  const said = asksModel(prepared) ? await withReferences(prepared.said, prepared) : prepared.said;
+  return finish({ ...prepared, said }, undefined);
 }
 
 /** Goes on with an agent that waited for a person. */
@@ -173,15 +175,22 @@ async function delegated(
 }
 
 async function answerOf(call: PreparedCall, resume: ResumedTalk | undefined): Promise<ModelAnswer | undefined> {
-  const { assistant, create, context, said } = call;
+  if (!asksModel(call)) return undefined;
+  const { assistant, create, context, said, options } = call;
   const input = effectiveInput(call);
-  const servers = create?.mcpServers ?? assistant.mcp.servers;
-  if (servers.length === 0 && !callsModel(assistant, presetIn(input))) return undefined;
+  const servers = serversOf(call);
   const { clock } = context.shared.ports;
   const model = prepareModelCall(input, assistant, context.shared.ports);
   const { tools: names, approve } = model;
   const { tools, guarded, samples } = await toolsOf({ names, approve, servers, assistant, context });
-  const loop = toLoop(said, clock.now());
+  const uses = effectiveUses({ assistant, options, create, app: input.app });
+  const fallback = loopFallback(uses, assistant, context);
+  const isForced = forcesUses({ options, create });
+  const sees = model.target.model.vision !== false;
+  // A talk that goes on has its history already.
+  const isParsed = resume === undefined && !skips(options, "content_parsing");
+  const told = isParsed ? await resolveContent(said, { context, assistant, uses, isForced, sees }) : said;
+  const loop = toLoop(told, clock.now());
   return askModel(
     {
       target: model.target,
@@ -192,6 +201,7 @@ async function answerOf(call: PreparedCall, resume: ResumedTalk | undefined): Pr
       rounds: await roundsOf(assistant, context),
       guarded,
       ...(resume === undefined ? {} : { resume }),
+      ...(fallback === undefined ? {} : { fallback }),
       label: assistant.id,
     },
     context,

@@ -4,11 +4,13 @@
  * H1  Every message has one `message_start` and one `message_end`; what a script leaves open is ended with it.
  * H2  A message that was changed other than by appending is written whole before its end, so that a late reader sees what it became.
  * H3  Only a message that was started and not ended can change; anything else is an error that says so.
- * H4  Count and size of what one run sends are bounded.
+ * H4  Count and size of what one run sends are bounded, and so is each message: it fits into one event, also when it has grown.
+ * H5  Events of the stream itself (`stream_end`, `message_end`, …) are not a script's to send.
  */
 
 import { type Clock, isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
 
+import { jsonBytes, MAX_MESSAGE_BYTES, tooLarge } from "./event-size.ts";
 import type { DeltaAction, OutputMessage } from "./message.ts";
 import { changedProps, stepsOf } from "./message-path.ts";
 import type { OutputStream } from "./output-stream.ts";
@@ -20,6 +22,8 @@ interface SentMessage {
   type: string;
   props: JsonObject;
   chunks: number;
+  /** At least what the props have as JSON. */
+  bytes: number;
   isAppendOnly: boolean;
 }
 
@@ -31,7 +35,10 @@ interface Block {
 const MAX_MESSAGES = 20_000;
 const MAX_BYTES = 64 * 1024 * 1024;
 const MAX_OPEN = 1_000;
-const MAX_ID_CHARS = 200;
+const MAX_TYPE_CHARS = 200;
+// What the event log keeps of an id.
+const MAX_ID_CHARS = 64;
+const LIFECYCLE = /^(stream|message|block|thread|group)_(start|end)$/;
 
 /** The messages of one agent's scripts; see the file comment. */
 export class HookOutput {
@@ -75,6 +82,7 @@ export class HookOutput {
     const sent = this.#started(id);
     const { type, props } = readMessage(message);
     const isNewType = type !== sent.type;
+    sent.bytes = this.#sizeOf({ ...sent.head, props });
     sent.type = type;
     sent.props = props;
     sent.isAppendOnly = false;
@@ -124,7 +132,8 @@ export class HookOutput {
 
   #start(message: Json, blockId: string | undefined): SentMessage {
     const given = readMessage(message);
-    this.#spend(given.props);
+    const bytes = this.#sizeOf({ ...given });
+    this.#spend(bytes);
     const block_id = given.block_id ?? (blockId === "" ? undefined : blockId);
     const id = given.message_id ?? this.#out.ids.message();
     if (this.#open.has(id)) throw new MeshError("already_exists", `message ${id} was started already`);
@@ -143,6 +152,7 @@ export class HookOutput {
       props: given.props,
       startedMs: this.#clock.monotonic(),
       chunks: 1,
+      bytes,
       isAppendOnly: true,
     };
     this.#out.event("message_start", "Message started", { message_id: id, type: sent.type });
@@ -164,8 +174,12 @@ export class HookOutput {
 
   #change(id: string, change: { readonly action: DeltaAction; readonly path: string; readonly value: Json }): string {
     const sent = this.#started(id);
-    sent.props = changedProps(sent.props, change);
+    const next = changedProps(sent.props, change);
     const steps = stepsOf(change.path);
+    // Measuring the whole at every piece would cost its square: it is measured when the pieces could have made it too large.
+    const grown = sent.bytes + jsonBytes(nested(steps, change.value));
+    sent.bytes = grown <= MAX_MESSAGE_BYTES ? grown : this.#sizeOf({ ...sent.head, props: next });
+    sent.props = next;
     const isText = change.action === "append" && steps.length === 1 && steps[0] === "content";
     sent.isAppendOnly &&= isText;
     const props = nested(steps, change.value);
@@ -182,7 +196,7 @@ export class HookOutput {
       readonly isNewType: boolean;
     },
   ): void {
-    this.#spend(delta.props);
+    this.#spend(jsonBytes(delta.props));
     sent.chunks += 1;
     const isPlain = delta.action === "append" && delta.path === "";
     this.#out.write({
@@ -219,9 +233,15 @@ export class HookOutput {
     );
   }
 
-  #spend(props: JsonObject): void {
+  #sizeOf(message: JsonObject): number {
+    const bytes = jsonBytes(message);
+    if (bytes <= MAX_MESSAGE_BYTES) return bytes;
+    throw tooLarge(bytes, "a message", "send it in parts, or write it to a file and send its path");
+  }
+
+  #spend(bytes: number): void {
     this.#count += 1;
-    this.#bytes += JSON.stringify(props).length;
+    this.#bytes += bytes;
     if (this.#count > MAX_MESSAGES) {
       throw new MeshError(
         "resource_exhausted",
@@ -250,10 +270,14 @@ function readMessage(message: Json): GivenMessage {
   if (typeof message === "string") return { type: "text", props: { content: message } };
   if (!isObject(message)) throw new MeshError("invalid_argument", "a message is a text or an object {type, props}");
   const { type, props = {}, metadata } = message;
-  if (typeof type !== "string" || type === "" || type.length > MAX_ID_CHARS) {
+  if (typeof type !== "string" || type === "" || type.length > MAX_TYPE_CHARS) {
     throw new MeshError("invalid_argument", 'a message needs a "type", such as "text"');
   }
   if (!isObject(props)) throw new MeshError("invalid_argument", 'the "props" of a message must be an object');
+  const { event } = props;
+  if (type === "event" && typeof event === "string" && LIFECYCLE.test(event)) {
+    throw new MeshError("invalid_argument", `the event ${event} is the stream's own; name yours otherwise`);
+  }
   return {
     type,
     props: props,

@@ -37,6 +37,7 @@ import { toWireCall } from "./chat-message.ts";
 import { LoopOutput } from "./loop-output.ts";
 import type { Completion, ToolResponse } from "./completion.ts";
 import type { Usage } from "./message.ts";
+import { type FallbackAnswer, isUnanswered, withLastAnswer } from "./content/last-answer.ts";
 import { callAnswers, type ItemAnswer } from "./pending.ts";
 import { type SavedRun, stashEntries } from "./saved-run.ts";
 
@@ -62,6 +63,8 @@ export interface ModelRequest {
   readonly guarded?: ReadonlySet<string>;
   /** Present when the talk goes on from where it waited for a person. */
   readonly resume?: ResumedTalk;
+  /** Answers when the turns are used up, before the model itself is asked for a last word. */
+  readonly fallback?: FallbackAnswer;
   /** For logs. */
   readonly label: string;
 }
@@ -145,8 +148,13 @@ export async function askModel(request: ModelRequest, context: ModelRunContext):
     const saved = { agent: result.state, stash: await stashEntries(stash), responses };
     return { completion: undefined, tools: responses, suspended: { waiting: result.waiting, saved } };
   }
-  shared.spend(result.stats);
-  return answerOf(result, responses, { thrown: provider.failure, rounds: request.rounds });
+  const { rounds, fallback } = request;
+  const isCut = rounds.kind === "loop" && isUnanswered(result, rounds.maxTurns);
+  const ended = isCut
+    ? await withLastAnswer({ result, config, io, ...(fallback === undefined ? {} : { fallback }) })
+    : result;
+  shared.spend(ended.stats);
+  return answerOf(ended, responses, { thrown: provider.failure, rounds });
 }
 
 /** What of a tool's output does not fit the history stays readable for the model while the run lasts. */

@@ -14,6 +14,7 @@ import { callAgent, resumeAgent, Suspension } from "./agent-call.ts";
 import { AgentContext } from "./agent-context.ts";
 import { type AgentResponse, assistantOf } from "./agent-request.ts";
 import { chatText, type ChatMessage } from "./chat-message.ts";
+import { type Conversation, conversationOf } from "./content/conversation.ts";
 import type { OutputMessage, RunOutcome, SuspendedRun, Usage } from "./message.ts";
 import { usageOf } from "./model-run.ts";
 import { opsOf } from "./op/ops.ts";
@@ -122,7 +123,8 @@ async function execute(io: RunIo): Promise<RunEnded> {
   if (signal.aborted) throw new MeshError("cancelled", "the run was cancelled");
   const { input, ports } = shared;
   const toolRun = toolRunOf(input.options);
-  const messages = input.messages ?? [{ role: "user", content: input.input }];
+  const asked = conversationOf(input);
+  const { messages } = asked;
   if (
     toolRun === undefined &&
     messages.every((message) => chatText(message).trim() === "" && !Array.isArray(message.content))
@@ -142,7 +144,7 @@ async function execute(io: RunIo): Promise<RunEnded> {
     return { outcome: { output, finish_reason: "stop", usage: usageOf(shared.stats), next } };
   }
   try {
-    const response = await answer(messages, context, saved);
+    const response = await answer(asked, context, saved);
     await remember(messages, spoken, shared, signal);
     trace.markComplete();
     return { outcome: outcomeOf(response, spoken, shared), note: response.note };
@@ -154,11 +156,11 @@ async function execute(io: RunIo): Promise<RunEnded> {
 }
 
 function answer(
-  messages: readonly ChatMessage[],
+  { messages, options }: Conversation,
   context: AgentContext,
   saved: SavedRun | undefined,
 ): Promise<AgentResponse> {
-  const { assistantId, options, resume } = context.shared.input;
+  const { assistantId, resume } = context.shared.input;
   if (saved === undefined) return callAgent({ assistantId, messages, options }, context);
   const { locale, theme, route, referer, metadata } = context;
   const { call = { assistantId, options, messages, create: null, locale, theme, route, referer, metadata } } = saved;

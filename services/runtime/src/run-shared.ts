@@ -32,6 +32,8 @@ export class RunShared {
   readonly ports: RunPorts;
   readonly callAgent: RunCalls["callAgent"];
   readonly opsOf: RunCalls["opsOf"];
+  /** Attachments in words, for models that do not see or hear; see `content/describe.ts`. */
+  readonly described: Map<string, Promise<string>> = new Map();
   readonly #write: (message: OutputMessage) => void;
   readonly #drained: () => Promise<void>;
   #stats: RunStats = NO_STATS;

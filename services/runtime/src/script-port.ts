@@ -9,6 +9,6 @@ export interface ScriptPort {
   call(call: ScriptCall, ops: HostOps, signal: AbortSignal): Promise<ScriptResult>;
   /** Processes by name; `ctx` of their callers is an `OpCaller`. */
   readonly processes: ProcessRegistry;
-  /** Reads the answer of a request line by line. */
-  readonly http: Pick<HttpClient, "stream">;
+  /** Requests, by the rules of where scripts may reach. */
+  readonly http: Pick<HttpClient, "send" | "stream">;
 }

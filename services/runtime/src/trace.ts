@@ -4,7 +4,8 @@
  * T1  A step added while others run completes them and follows them, unless it says `autoCompleteParent: false`.
  * T2  Every change is one event; `node_start` and `node_complete` / `node_failed` come in pairs: what is still open when the
  *     trace ends is completed.
- * T3  Nodes, spaces and what they hold are bounded.
+ * T3  Nodes, spaces and what they hold are bounded; each change fits into one event.
+ * T4  Once the trace has ended, later calls change nothing.
  */
 
 import { type Clock, isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
@@ -31,6 +32,10 @@ const MAX_NODES = 5_000;
 const MAX_SPACES = 200;
 const MAX_PARALLEL = 100;
 const MAX_JSON_CHARS = 64 * 1024;
+const MAX_KEYS = 1_000;
+const MAX_KEY_CHARS = 200;
+// Of everything that nodes and spaces hold: it is kept as long as the run.
+const MAX_HELD_CHARS = 4 * 1024 * 1024;
 const LEVELS = new Set(["info", "debug", "warn", "error"]);
 
 /** See the file comment. */
@@ -41,6 +46,7 @@ export class Trace {
   readonly #nodes = new Map<string, TraceNode>();
   readonly #spaces = new Map<string, Map<string, Json>>();
   #current: readonly string[] = [];
+  #heldChars = 0;
   #isComplete = false;
   readonly #before: TraceCounts;
   #startedMs: number;

@@ -110,8 +110,7 @@ export function modelsOf(caller: OpCaller): readonly string[] {
 
 /** Who searches the web: an agent, or `mcp:<server>`; undefined where nobody does. */
 export function webSearcher(uses: Uses): string | undefined {
-  const searcher = uses["web"] ?? uses["search"] ?? "";
-  return searcher === "" || searcher === "builtin" ? undefined : searcher;
+  return [uses["web"], uses["search"]].find((use) => use !== undefined && use !== "" && use !== "builtin");
 }
 
 async function searchWeb({ query, options, uses }: SearchRequest, where: Where): Promise<readonly JsonObject[]> {
