@@ -13,6 +13,7 @@ import { agentDispatch, dispatch } from "./dispatch.ts";
 import { eventStream } from "./event-stream.ts";
 import { agent, cli } from "./footprint.ts";
 import { heartbeat } from "./heartbeat.ts";
+import { hook, hookMesh } from "./hook.ts";
 import { ingest } from "./ingest.ts";
 import { jsonOf, lineOf, type Row } from "./report.ts";
 
@@ -24,6 +25,8 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   "event-stream": eventStream,
   ingest,
   heartbeat,
+  hook,
+  "hook-mesh": hookMesh,
 };
 
 const { values, positionals: wanted } = readArguments();

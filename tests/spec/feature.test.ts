@@ -81,7 +81,7 @@ describe("assistant", () => {
     expect([await say(true), await say(false), await say(true), await say(false)]).toEqual([1, 1, 1, 3]);
   });
 
-  test("tools: the loop can be asked for beside a Next hook, and its turns are bounded", async () => {
+  test("tools: the loop can be asked for beside a Next hook, and its turns are bounded: then the model sums up", async () => {
     const call = { calls: [{ name: "t__ok", arguments: {} }] };
     const hooks = "function Next(ctx, p) { return { data: [p.tools.length, p.completion.content] }; }";
     const mcp = (options: JsonObject): JsonObject => ({ mcp: { servers: ["t"], options } });
@@ -93,8 +93,9 @@ describe("assistant", () => {
     );
     expect((await app.run("loop", "x", { steps: [call, { text: "done" }] })).outcome?.next).toEqual([1, "done"]);
     expect((await app.run("once", "x", { steps: [call, { text: "done" }] })).provider.requests).toHaveLength(1);
-    const two = await app.run("two", "x", { steps: [() => call] });
-    expect([two.provider.requests.length, two.outcome?.finish_reason]).toEqual([2, "stopped"]);
+    const two = await app.run("two", "x", { steps: [call, call, { text: "so far" }] });
+    expect([two.outcome?.output, two.outcome?.finish_reason]).toEqual(["so far", "stopped"]);
+    expect(two.provider.requests).toHaveLength(3);
   });
 
   test("options: the call's win over the assistant's, Create's over the call's", async () => {

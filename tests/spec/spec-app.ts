@@ -4,8 +4,8 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 
 import { systemIds } from "@mesh/kernel";
+import { loadCatalog, type ModelCatalog, ModelService } from "@mesh/models";
 
-import { loadCatalog, type ModelCatalog, ModelService } from "../../services/models/src/index.ts";
 import { ModelFixture } from "../../services/models/src/testing/model-fixture.ts";
 import type { LocalService } from "../../services/runtime/src/local-state.ts";
 import { type AppRun, type AppRunOptions, TestApp } from "../../services/runtime/src/testing/app-run.ts";
@@ -30,6 +30,8 @@ export class SpecApp implements AsyncDisposable {
   readonly #models: ModelFixture;
   readonly #workspaceId: string = ids.next("ws");
   #users = 0;
+  /** Whose run it is, as the coordinator knows it from its own record of the run. */
+  #assistantId = "";
 
   private constructor(files: Readonly<Record<string, string>>, models: ModelFixture) {
     this.#models = models;
@@ -52,6 +54,7 @@ export class SpecApp implements AsyncDisposable {
           scope: scopeOf(scope),
           catalog: this.catalog,
           modelIds: wanted,
+          assistantId: this.#assistantId,
           request: rest,
         });
         return hits.map(({ title, content, score }) => ({ title, content, score, url: "" }));
@@ -73,6 +76,7 @@ export class SpecApp implements AsyncDisposable {
   /** Runs an assistant as a person who was never there before, in a chat of their own. */
   run(assistantId: string, input: string, options: AppRunOptions = {}): Promise<AppRun> {
     this.#users += 1;
+    this.#assistantId = assistantId;
     return this.app.run(assistantId, input, {
       steps: [() => ({ text: "An answer" })],
       userId: `user_${this.#users}`,

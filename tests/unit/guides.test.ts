@@ -1,4 +1,7 @@
-/** The guides tell the truth: their programs run and print what they say, their connector files load. */
+/**
+ * The guides tell the truth: their programs and commands print what they say, their files load. Guides whose commands need a database
+ * or a mesh are tried in `tests/spec/guide.test.ts` and `tests/e2e/mcp.test.ts`.
+ */
 
 import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -9,7 +12,9 @@ import { completeConnector, loadApp } from "@mesh/assistants";
 import { connectorModel } from "@mesh/llm";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
+import { TestApp } from "../../services/runtime/src/testing/app-run.ts";
 import { type LlmServer, startLlmServer } from "../llm-server/index.ts";
+import { guideCommands, guideFiles, printed, runOptions } from "../spec/guide-app.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 const GUIDES = ["connectors.md", "agent-loop.md"];
@@ -80,5 +85,24 @@ describe("the files of the guides", () => {
       const { model } = connectorModel(completeConnector(id, { file }, (name) => `https://${name}.example.com`));
       expect(model).toMatchObject({ connector: id, id: file.options["model"] });
     }
+  });
+});
+
+describe.each(["first-assistant.md", "hooks.md", "languages.md"])("the assistants of %s", (guide) => {
+  let app: TestApp;
+
+  beforeAll(() => {
+    app = new TestApp(guideFiles(guide));
+  });
+
+  afterAll(() => app[Symbol.asyncDispose]());
+
+  test("load without a finding", () => {
+    expect(app.problems).toEqual([]);
+  });
+
+  // One after the other: a command sees what those before it left in memory.
+  test.each(guideCommands(guide))("$command", async (command) => {
+    expect(printed(await app.run(command.assistant, command.input, runOptions(command)))).toBe(command.prints);
   });
 });

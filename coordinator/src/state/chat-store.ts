@@ -19,7 +19,7 @@ const MAX_HISTORY = 200;
 const MAX_APPEND = 100;
 const MAX_BODY_CHARS = 512 * 1024;
 // Together below what one answer of the bus holds.
-const MAX_HISTORY_CHARS = 700 * 1024;
+const MAX_HISTORY_BYTES = 700 * 1024;
 
 /** The newest messages, oldest first. */
 export async function chatHistory(sql: Sql, chat: ChatScope, limit: Json | undefined): Promise<Json[]> {
@@ -28,8 +28,8 @@ export async function chatHistory(sql: Sql, chat: ChatScope, limit: Json | undef
     SELECT body FROM chat_messages
     WHERE workspace_id = ${chat.workspaceId} AND user_id = ${chat.userId} AND chat_id = ${chat.chatId}
     ORDER BY seq DESC LIMIT ${wanted}`;
-  let chars = 0;
-  const kept = rows.filter(({ body }) => (chars += body.length) <= MAX_HISTORY_CHARS);
+  let bytes = 0;
+  const kept = rows.filter(({ body }) => (bytes += Buffer.byteLength(body)) <= MAX_HISTORY_BYTES);
   return kept.toReversed().map(({ body }) => JSON.parse(body) as Json);
 }
 

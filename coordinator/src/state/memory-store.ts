@@ -1,7 +1,8 @@
 /**
  * Memory and stores in PostgreSQL.
  *
- * Y1  Every method is atomic: methods on one key happen one after the other, whoever calls from wherever.
+ * Y1  Every method is atomic: methods on one key happen one after the other, whoever calls from wherever; those on a whole
+ *     space stand before or after each of them.
  * Y2  An entry that has ended is not there; a sweep removes it later.
  * Y3  A space holds a bounded number of keys.
  */
@@ -53,7 +54,9 @@ async function callEntry(
   }
   if (isRead(method)) return applyToEntry(method, key, rest, await readEntry(sql, space, key)).result;
   return sql.begin(async (tx) => {
-    await tx`SELECT pg_advisory_xact_lock(hashtextextended(${lockName(space, key)}, 0))`;
+    await tx`
+      SELECT pg_advisory_xact_lock_shared(hashtextextended(${lockName(space)}, 0)),
+        pg_advisory_xact_lock(hashtextextended(${lockName(space, key)}, 0))`;
     const { result, change } = applyToEntry(method, key, rest, await readEntry(tx, space, key));
     if (change?.entry !== undefined) await writeEntry(tx, space, key, change.entry);
     else if (change !== undefined) await deleteEntry(tx, space, key);
@@ -61,8 +64,8 @@ async function callEntry(
   });
 }
 
-function lockName({ workspaceId, space, owner }: MemorySpace, key: string): string {
-  return JSON.stringify([workspaceId, space, owner, key]);
+function lockName({ workspaceId, space, owner }: MemorySpace, ...key: readonly string[]): string {
+  return JSON.stringify([workspaceId, space, owner, ...key]);
 }
 
 interface Found {
@@ -114,10 +117,15 @@ async function deleteEntry(sql: Sql | Tx, { workspaceId, space, owner }: MemoryS
     WHERE workspace_id = ${workspaceId} AND space = ${space} AND owner = ${owner} AND key = ${key}`;
 }
 
-async function deleteKeys(sql: Sql, { workspaceId, space, owner }: MemorySpace, pattern: string): Promise<void> {
-  await sql`
-    DELETE FROM memory_entries
-    WHERE workspace_id = ${workspaceId} AND space = ${space} AND owner = ${owner} AND key LIKE ${likePattern(pattern)}`;
+async function deleteKeys(sql: Sql, of: MemorySpace, pattern: string): Promise<void> {
+  const { workspaceId, space, owner } = of;
+  await sql.begin(async (tx) => {
+    // Without it, a method that has read an entry would write it again after it was deleted.
+    await tx`SELECT pg_advisory_xact_lock(hashtextextended(${lockName(of)}, 0))`;
+    await tx`
+      DELETE FROM memory_entries
+      WHERE workspace_id = ${workspaceId} AND space = ${space} AND owner = ${owner} AND key LIKE ${likePattern(pattern)}`;
+  });
 }
 
 async function listKeys(
@@ -125,7 +133,7 @@ async function listKeys(
   { workspaceId, space, owner }: MemorySpace,
   pattern: Json | undefined,
 ): Promise<string[]> {
-  const like = typeof pattern === "string" && pattern !== "" ? likePattern(pattern) : "%";
+  const like = typeof pattern === "string" && pattern !== "" ? likePattern(readKey(pattern)) : "%";
   const rows = await sql<{ key: string }[]>`
     SELECT key FROM memory_entries
     WHERE workspace_id = ${workspaceId} AND space = ${space} AND owner = ${owner} AND key LIKE ${like}

@@ -69,7 +69,7 @@ export function createModelState({
         score: hit.score,
         model: hit.model,
         record_id: hit.id,
-        data: hit.row as JsonObject,
+        data: hit.row,
       }));
     },
   };

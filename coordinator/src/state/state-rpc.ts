@@ -8,6 +8,7 @@
 
 import { type Bus, COORDINATOR_QUEUE, nodeOfSubject, subjects } from "@mesh/bus";
 import { type Json, MeshError, retryable, type Service } from "@mesh/kernel";
+import { isKeyText } from "@mesh/memory";
 import { WorkspaceStateAnswer, WorkspaceStateRequest } from "@mesh/proto";
 import { databaseError, type Sql, type Store } from "@mesh/store";
 
@@ -35,7 +36,8 @@ export interface StateRpcDeps {
   readonly services: Readonly<Record<string, StateHandler>>;
 }
 
-const MAX_ANSWER_CHARS = 900 * 1024;
+const MAX_ANSWER_BYTES = 900 * 1024;
+const MAX_STORE_CHARS = 200;
 const MAX_CHAT_ID_CHARS = 200;
 
 /** The responder of one replica. */
@@ -76,10 +78,11 @@ async function answerOf(
     const scope = await scopeOf(sql, digest, request);
     const result = await handler(scope, request.method, readArgs(request.args_json));
     const text = result === undefined ? "" : JSON.stringify(result);
-    if (text.length > MAX_ANSWER_CHARS) {
+    const bytes = Buffer.byteLength(text);
+    if (bytes > MAX_ANSWER_BYTES) {
       throw new MeshError(
         "resource_exhausted",
-        `${request.service} ${request.method} would answer ${Math.ceil(text.length / 1024)} KiB; ask for less at a time`,
+        `${request.service} ${request.method} would answer ${Math.ceil(bytes / 1024)} KiB; ask for less at a time`,
       );
     }
     return { result_json: text };
@@ -110,7 +113,10 @@ async function scopeOf(sql: Sql, digest: string, { run_id, epoch }: WorkspaceSta
       AND r.state IN ('placed', 'accepted', 'running', 'waiting')`;
   const [run] = rows;
   if (run === undefined) throw new MeshError("failed_precondition", `this device does not hold run ${run_id}`);
-  const isChat = run.chat !== null && run.chat !== "" && run.chat.length <= MAX_CHAT_ID_CHARS;
+  const isChat = run.chat !== null && run.chat !== "";
+  if (isChat && (run.chat ?? "").length > MAX_CHAT_ID_CHARS) {
+    throw new MeshError("invalid_argument", `the chat_id of a run may have ${MAX_CHAT_ID_CHARS} characters`);
+  }
   return {
     runId: run_id,
     workspaceId: run.workspace_id,
@@ -125,7 +131,9 @@ function ownServices(sql: Sql): Readonly<Record<string, StateHandler>> {
   return {
     memory: (scope, method, [space, ...args]) => callMemory(sql, spaceOf(scope, space), method, args),
     store: (scope, method, [id, ...args]) => {
-      if (typeof id !== "string" || id === "") throw new MeshError("invalid_argument", "a store needs an id");
+      if (typeof id !== "string" || !isKeyText(id, MAX_STORE_CHARS)) {
+        throw new MeshError("invalid_argument", `a store needs an id of 1 to ${MAX_STORE_CHARS} characters`);
+      }
       return callMemory(sql, { workspaceId: scope.workspaceId, space: "store", owner: id }, method, args);
     },
     chat: async (scope, method, [first]) => {

@@ -106,6 +106,43 @@ describe("memory", () => {
     expect(await dropEndedMemory(core.store.sql, 100)).toBe(1);
   });
 
+  test("Y1: a count and a Clear at once are the one after the other, whichever comes first", async () => {
+    const ask = await askerOf();
+    for (let round = 0; round < 20; round += 1) {
+      await ask("memory", "Set", "user", "n", 100);
+      await Promise.all([
+        ask("memory", "Incr", "user", "n"),
+        ask("memory", round % 2 === 0 ? "Clear" : "Del", "user", ...(round % 2 === 0 ? [] : ["n*"])),
+        ask("memory", "Incr", "user", "n"),
+      ]);
+      // Cleared after both, before both, or between them; 101 and 102 are counts of what was not there any more.
+      expect([null, 1, 2]).toContain(await ask("memory", "Get", "user", "n"));
+    }
+  });
+
+  test("what a text of the database cannot hold is refused as a key or a store, and is no reason to try for ever", async () => {
+    const ask = await askerOf();
+    await expect(ask("memory", "Set", "user", "\ud800", 1)).rejects.toThrow("a key");
+    await expect(ask("memory", "Set", "user", "a\u0000", 1)).rejects.toThrow("a key");
+    await expect(ask("store", "Get", "\u0000", "k")).rejects.toThrow("a store");
+    await expect(ask("store", "Get", "s".repeat(10_000), "k")).rejects.toThrow("a store");
+    await expect(ask("memory", "Keys", "user", "\u0000*")).rejects.toMatchObject({ code: "invalid_argument" });
+    const wide = "漢";
+    await ask("store", "Set", wide.repeat(200), wide.repeat(512), 1);
+    expect(await ask("store", "Get", wide.repeat(200), wide.repeat(512))).toBe(1);
+  });
+
+  test("a value that grew beyond what one answer holds is refused with words, and can be read in parts", async () => {
+    const ask = await askerOf();
+    const piece = "漢".repeat(100_000);
+    for (let n = 0; n < 4; n += 1) await ask("memory", "Push", "user", "list", [piece]);
+    await expect(ask("memory", "Get", "user", "list")).rejects.toMatchObject({
+      code: "resource_exhausted",
+      message: expect.stringContaining("ask for less at a time") as unknown,
+    });
+    expect(await ask("memory", "ArraySlice", "user", "list", 0, 1)).toEqual([piece]);
+  });
+
   test("a method that there is not, a bad key, a wrong type: an error that says so", async () => {
     const ask = await askerOf();
     await expect(ask("memory", "Nope", "user", "k")).rejects.toThrow("no method Nope");
@@ -177,6 +214,20 @@ describe("chats", () => {
     await second("chat", "Append", [{ role: "user", content: "three" }]);
     expect(await second("chat", "History")).toEqual([...said, { role: "user", content: "three" }]);
     expect(await second("chat", "History", 1)).toEqual([{ role: "user", content: "three" }]);
+  });
+
+  test("a chat of long messages in wide characters goes on: what does not fit is left out, the oldest first", async () => {
+    const first = await askerOf({ chat: "c" });
+    await first("chat", "Append", [{ role: "user", content: "漢".repeat(150_000) }]);
+    const second = await askerOf({ chat: "c" });
+    await second("chat", "Append", [{ role: "user", content: "字".repeat(150_000) }]);
+    const history = (await second("chat", "History")) as readonly { readonly content: string }[];
+    expect(history.map(({ content }) => content[0])).toEqual(["字"]);
+  });
+
+  test("a chat whose name is too long is refused with words", async () => {
+    const ask = await askerOf({ chat: "c".repeat(300) });
+    await expect(ask("chat", "History")).rejects.toThrow("chat_id");
   });
 
   test("bad messages are refused whole", async () => {

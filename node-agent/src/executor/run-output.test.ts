@@ -72,3 +72,12 @@ test("a message that cannot travel is refused with a reason", () => {
   const { output } = setUp();
   expect(() => output.write({ type: "text", props: { content: "x".repeat(800_000) } })).toThrow(/larger than 768 KiB/);
 });
+
+test("what the run says of itself is an event of its own kind; a program's message of that type stays a message", () => {
+  const { events, output } = setUp();
+  output.write({ type: "log", props: { text: "x" } });
+  output.write({ type: "log", props: { text: "x" }, message_id: "M1" });
+  output.write({ type: "trace", props: { type: "complete" } });
+  output.write({ type: "trace", props: { type: "complete" }, message_id: "M2" });
+  expect(events.map(({ kind }) => kind)).toEqual(["log", "message", "trace", "message"]);
+});

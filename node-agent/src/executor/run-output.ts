@@ -92,7 +92,8 @@ export class RunOutput {
 
 /** An event of kind `message`; what a trace or a log says of itself is one of that kind. */
 function eventOf(message: OutputMessage): NewEvent {
-  const isOwnKind = message.type === "trace" || message.type === "log";
+  // A message that a program gives such a type has an id, and stays a message.
+  const isOwnKind = (message.type === "trace" || message.type === "log") && message.message_id === undefined;
   const body = JSON.stringify(isOwnKind ? message.props : message);
   if (body.length > MAX_BODY_BYTES || Buffer.byteLength(body) > MAX_BODY_BYTES) {
     throw new MeshError(

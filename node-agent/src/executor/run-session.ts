@@ -25,6 +25,7 @@ import type { RunLog } from "../journal/run-log.ts";
 import type { AgentLog } from "../log.ts";
 import type { RunEnd, RunJob, StateQuestion, StateReply } from "../runner/protocol.ts";
 import type { RunHandle, RunnerPool } from "../runner/runner-pool.ts";
+import { endBody } from "./end-body.ts";
 import { RunOutput } from "./run-output.ts";
 import { readWorkData, type WorkData } from "./work-item.ts";
 
@@ -50,8 +51,6 @@ export interface SessionDeps {
   /** Called once, when the run has ended or was dropped. */
   readonly over: (session: RunSession) => void;
 }
-
-const MAX_OUTPUT = 256 * 1024;
 
 /** A run in progress; see above. */
 export class RunSession {
@@ -235,22 +234,6 @@ function withKeys(connectors: JsonObject, keys: Readonly<Record<string, string>>
     if (isObject(config)) Object.defineProperty(out, id, { value: { ...config, key }, enumerable: true });
   }
   return out;
-}
-
-function endBody(end: RunEnd, durationMs: number): JsonObject {
-  const duration_ms = Math.round(durationMs);
-  if (end.state === "failed") return { state: end.state, error: { ...end.error }, output: "", duration_ms };
-  if (end.state === "cancelled") return { state: end.state, output: "", duration_ms };
-  if (end.state === "waiting") return { pending: end.pending.map((item) => ({ ...item })), duration_ms };
-  const isLong = end.output.length > MAX_OUTPUT;
-  return {
-    state: end.state,
-    // The whole text is in the message events.
-    output: isLong ? end.output.slice(0, MAX_OUTPUT) : end.output,
-    ...(isLong && { output_truncated: true }),
-    ...(end.usage && { usage: { ...end.usage } }),
-    duration_ms,
-  };
 }
 
 function crashed(reason: string): RunEnd {

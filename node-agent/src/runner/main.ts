@@ -3,6 +3,8 @@
  * forked it, and ends when that agent does.
  */
 
+import { setMaxListeners } from "node:events";
+
 import type { Log } from "@mesh/agent";
 import { errorText, systemClock } from "@mesh/kernel";
 import { BUNDLED_PRICES, PriceBook } from "@mesh/llm";
@@ -45,6 +47,8 @@ async function start(job: RunJob): Promise<void> {
   const key = `${runId}:${epoch}`;
   if (running.has(key)) return;
   const stop = new AbortController();
+  // Everything that a run does at once listens for its end.
+  setMaxListeners(0, stop.signal);
   running.set(key, stop);
   const end = await execute(job, stop.signal);
   running.delete(key);
@@ -59,7 +63,13 @@ async function execute(job: RunJob, signal: AbortSignal): Promise<RunEnd> {
     const emit = (message: Extract<FromRunner, { kind: "message" }>["message"]): Promise<void> =>
       send({ kind: "message", runId, epoch, message });
     const keep = (piece: string): Promise<void> => send({ kind: "state", runId, epoch, piece });
-    bench ??= new Workbench({ ...ports, dir: job.workspaceDir, mark: MARK, version: AGENT_VERSION });
+    bench ??= new Workbench({
+      ...ports,
+      dir: job.workspaceDir,
+      mark: MARK,
+      version: AGENT_VERSION,
+      stuck: () => void send({ kind: "stuck" }),
+    });
     return await runJob(job, app, { ...ports, bench, state: questions.for(job), emit, keep }, signal);
   } catch (error) {
     process.stderr.write(`${runId}: ${errorText(error)}\n`);

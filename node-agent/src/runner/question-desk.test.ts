@@ -1,3 +1,4 @@
+import { systemClock } from "@mesh/kernel";
 import { expect, test } from "vitest";
 
 import type { FromRunner } from "./protocol.ts";
@@ -35,4 +36,23 @@ test("the end of the run ends its questions, and a late answer meets nobody", as
   await expect(asked).rejects.toMatchObject({ code: "cancelled" });
   questions.answer(1, { result: [] });
   await expect(questions.for(RUN).call("chat", "History", [], stop.signal)).rejects.toThrow();
+});
+
+test("a run that ends while its question is still being sent takes nothing with it", async () => {
+  const unheard: unknown[] = [];
+  const hear = (reason: unknown): void => void unheard.push(reason);
+  process.on("unhandledRejection", hear);
+  try {
+    let sent = (): void => undefined;
+    const questions = new QuestionDesk(() => new Promise((resolve) => (sent = resolve)));
+    const stop = new AbortController();
+    const asked = questions.for(RUN).call("memory", "Get", ["user", "a"], stop.signal);
+    stop.abort();
+    await systemClock.sleep(20);
+    sent();
+    await expect(asked).rejects.toMatchObject({ code: "cancelled" });
+    expect(unheard).toEqual([]);
+  } finally {
+    process.off("unhandledRejection", hear);
+  }
 });

@@ -37,6 +37,8 @@ export class QuestionDesk {
         const answered = new Promise<Json | undefined>((resolve, reject) => {
           this.#open.set(question, { resolve, reject });
         });
+        // It may be refused before anybody waits for it: a rejection that nobody hears would end the whole runner.
+        answered.catch(() => undefined);
         signal.addEventListener("abort", forget, { once: true });
         try {
           await this.#send({ kind: "ask", runId, epoch, question, asked: { service, method, args } });

@@ -11,7 +11,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import type { Readable } from "node:stream";
 
-import type { Clock } from "@mesh/kernel";
+import { type Clock, errorText } from "@mesh/kernel";
 import type { OutputMessage } from "@mesh/runtime";
 
 import type { AgentLog } from "../log.ts";
@@ -94,8 +94,9 @@ export class RunnerProcess {
 
   /** Starts a run. */
   start(job: RunJob, listener: RunListener): void {
-    this.#runs.set(keyOf(job), listener);
+    // First, since it throws for what cannot be written; the answers of the other process come later in any case.
     this.#send({ kind: "run", job });
+    this.#runs.set(keyOf(job), listener);
   }
 
   /** Asks a run to stop; its listener hears the end. */
@@ -169,14 +170,22 @@ export class RunnerProcess {
         return;
       case "ask": {
         const { runId, epoch, question } = message;
-        void listener
-          .asked(message.asked)
-          .then((reply) => this.#send({ kind: "answer", runId, epoch, question, reply }));
+        void listener.asked(message.asked).then((reply) => this.#answer({ runId, epoch, question, reply }));
         return;
       }
       case "end":
         this.#runs.delete(key);
         listener.ended(message.end);
+    }
+  }
+
+  // What is nested too deep for this process to write must not end it.
+  #answer(answer: Omit<Extract<ToRunner, { kind: "answer" }>, "kind">): void {
+    try {
+      this.#send({ kind: "answer", ...answer });
+    } catch (thrown) {
+      const error = { code: "resource_exhausted", message: `the answer cannot be handed on: ${errorText(thrown)}` };
+      this.#send({ kind: "answer", ...answer, reply: { error } });
     }
   }
 

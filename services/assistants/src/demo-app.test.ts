@@ -12,7 +12,7 @@ test("the demo app loads without a finding and runs on the built-in connector in
   const files = await readAppDirectory(demoAppDirectory);
   const { app, problems } = loadApp(readBundle(bundleApp(files).bytes));
   expect(problems).toEqual([]);
-  expect([...app.assistants.keys()]).toEqual(["counter", "hello", "slow", "writer"]);
+  expect([...app.assistants.keys()]).toEqual(["counter", "hello", "notebook", "slow", "writer"]);
   for (const assistant of app.assistants.values()) {
     const env = (): undefined => undefined;
     expect(resolveConnector({ app, workspaceConnectors: new Map(), assistant, env }).type).toBe("demo");

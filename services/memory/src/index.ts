@@ -1,3 +1,11 @@
 export { LocalMemory } from "./local-memory.ts";
-export { applyToEntry, type EntryMethod, isEntryMethod, isRead, type MemoryEntry, readKey } from "./memory-entry.ts";
+export {
+  applyToEntry,
+  type EntryMethod,
+  isEntryMethod,
+  isKeyText,
+  isRead,
+  type MemoryEntry,
+  readKey,
+} from "./memory-entry.ts";
 export { isWildcard, likePattern } from "./memory-pattern.ts";

@@ -49,6 +49,8 @@ test.each<[EntryMethod, Json | undefined, Json[], Json | undefined, Json | undef
   ["ArraySet", ["a", "b"], [1, "c"], undefined, ["a", "c"]],
   ["ArraySlice", [0, 1, 2, 3], [1, 3], [1, 2], [0, 1, 2, 3]],
   ["ArraySlice", [0, 1, 2, 3], [-2], [2, 3], [0, 1, 2, 3]],
+  ["ArraySlice", [0, 1, 2, 3], [-3, -1], [1, 2, 3], [0, 1, 2, 3]],
+  ["ArraySlice", [0, 1, 2, 3], [0, -2], [0, 1, 2], [0, 1, 2, 3]],
   ["ArrayPage", [0, 1, 2, 3, 4], [2, 2], [2, 3], [0, 1, 2, 3, 4]],
   ["ArrayAll", [1], [], [1], [1]],
 ])("%s on %j with %j gives %j and leaves %j", (...[method, before, args, ...expected]) => {
@@ -96,4 +98,16 @@ test("a key is a text of a bounded length", () => {
   expect(readKey("__proto__")).toBe("__proto__");
   expect(readKey(7)).toBe("7");
   for (const key of ["", "\0", "x".repeat(513), null, {}, undefined]) expect(() => readKey(key)).toThrow("a key");
+});
+
+test("a key is a text that every store holds and tells apart from others", () => {
+  expect([readKey("k"), readKey(7), readKey("\u{1f600}"), readKey("漢".repeat(512))]).toHaveLength(4);
+  for (const bad of ["", "a\0b", "\ud800", "x\udc00", "k".repeat(513), null, {}, undefined]) {
+    expect(() => readKey(bad)).toThrow("a key must be");
+  }
+});
+
+test("a count that no number can hold is an error, and not a count from nothing", () => {
+  expect(() => call("Incr", held(1.7e308), 1.7e308)).toThrow("larger than a number");
+  expect(() => call("Decr", held(-1.7e308), 1.7e308)).toThrow("larger than a number");
 });

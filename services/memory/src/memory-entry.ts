@@ -111,11 +111,11 @@ const OPERATIONS: Readonly<Record<EntryMethod, Operation>> = {
     if (at < list.length) return kept(entry, list.with(at, value), key, undefined);
     throw invalid(`"${key}" has ${list.length} elements; there is none at ${at}`);
   },
+  // As documented, a negative end is the last element of the slice and a positive one the first behind it.
   ArraySlice: (entry, [start = 0, end], key) => {
-    const list = listOf(entry, key);
-    return {
-      result: list.slice(signed(start, "start"), end === undefined || end === null ? undefined : signed(end, "end")),
-    };
+    const stop = end === undefined || end === null ? -1 : signed(end, "end");
+    const behind = stop === -1 ? undefined : stop < 0 ? stop + 1 : stop;
+    return { result: listOf(entry, key).slice(signed(start, "start"), behind) };
   },
   ArrayPage: (entry, [page = 1, size = 10], key) => {
     const [from, length] = [(Math.max(1, whole(page, "page")) - 1) * whole(size, "size"), whole(size, "size")];
@@ -156,17 +156,29 @@ export function applyToEntry(
   return OPERATIONS[method](isLive ? entry : undefined, args, key, now);
 }
 
+// A NUL, or half of a character that needs two units: a database would refuse it, or make two such keys one.
+// oxlint-disable-next-line no-control-regex
+const UNSTORABLE = /[\u0000\p{Surrogate}]/u;
+
+/** Whether a text can be a key, or a part of one, in every kind of store. */
+export function isKeyText(text: string, maxChars: number = MAX_KEY_CHARS): boolean {
+  return text !== "" && text.length <= maxChars && !UNSTORABLE.test(text);
+}
+
 /** A key as given by a program. */
 export function readKey(value: Json | undefined): string {
   if (typeof value === "number") return String(value);
-  if (typeof value === "string" && value !== "" && value.length <= MAX_KEY_CHARS && !value.includes("\0")) return value;
-  throw invalid(`a key must be a text of 1 to ${MAX_KEY_CHARS} characters`);
+  if (typeof value === "string" && isKeyText(value)) return value;
+  throw invalid(`a key must be a text of 1 to ${MAX_KEY_CHARS} characters, without NUL and halves of characters`);
 }
 
 function counted(entry: MemoryEntry | undefined, delta: number, key: string): EntryOutcome {
   const before = entry?.value ?? 0;
   if (typeof before !== "number") throw invalid(`"${key}" holds ${kindOf(before)}; only a number can be counted`);
-  return kept(entry, before + delta, key, before + delta);
+  const after = before + delta;
+  // JSON has no infinity: the entry would hold nothing, and the next count begin anew.
+  if (!Number.isFinite(after)) throw invalid(`"${key}" would be larger than a number can be`);
+  return kept(entry, after, key, after);
 }
 
 function kept(entry: MemoryEntry | undefined, value: Json, key: string, result: Json | undefined): EntryOutcome {

@@ -10,12 +10,16 @@
  */
 
 import { DEFAULT_LIMITS } from "@mesh/agent";
-import type { Assistant } from "@mesh/assistants";
+import type { Assistant, McpServerRef } from "@mesh/assistants";
 import { isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
 
 import type { AgentContext } from "./agent-context.ts";
 import { type AgentRequest, type AgentResponse, assistantOf } from "./agent-request.ts";
 import { type ChatMessage, chatText, toLoop } from "./chat-message.ts";
+import { withReferences } from "./content/auto-search.ts";
+import { loopFallback } from "./content/loop-fallback.ts";
+import { resolveContent } from "./content/resolve-content.ts";
+import { effectiveUses, forcesUses } from "./content/uses.ts";
 import { type CreateResult, type Delegate, readCreate, readNext } from "./hook-result.ts";
 import { callsModel, prepareModelCall } from "./model-call.ts";
 import { askModel, type ModelAnswer, type ResumedTalk, type Rounds, type SuspendedTalk } from "./model-run.ts";
@@ -25,9 +29,19 @@ import type { RunInput } from "./run-input.ts";
 import type { SavedCall, SavedRun } from "./saved-run.ts";
 import { callHook, hasHook } from "./script-call.ts";
 import { skips } from "./skip.ts";
+import { toldError } from "./told-error.ts";
 
 /** Runs one agent to its response; throws what it failed with. */
 export async function callAgent(request: AgentRequest, context: AgentContext): Promise<AgentResponse> {
+  try {
+    return await beginAgent(request, context);
+  } finally {
+    // Tools send as well, and nobody but the agent knows when the last of them has.
+    context.hookOutput.endAll();
+  }
+}
+
+async function beginAgent(request: AgentRequest, context: AgentContext): Promise<AgentResponse> {
   context.signal.throwIfAborted();
   const assistant = assistantOf(request.assistantId, context.shared.input);
   const messages = await withHistory(request, context);
@@ -52,7 +66,11 @@ export async function resumeAgent(
   context.contextMemory.apply(JSON.stringify(memory));
   const assistant = assistantOf(assistantId, context.shared.input);
   const call = { assistant, options, context, create: readCreate(saved.create), said: messages };
-  return finish(call, { saved: talk, answers });
+  try {
+    return await finish(call, { saved: talk, answers });
+  } finally {
+    context.hookOutput.endAll();
+  }
 }
 
 /** The model, its tools, Next, the response. */
@@ -61,20 +79,24 @@ async function finish(call: PreparedCall, resume: ResumedTalk | undefined): Prom
   const answer = await answerOf(call, resume);
   if (answer?.suspended !== undefined) throw suspensionOf(call, answer.suspended);
   if (answer?.error !== undefined && context.signal.aborted) throw answer.error;
-  const next = readNext(await callHook("Next", [payloadOf(said, answer), options], call));
+  const next = readNext(await callHook("Next", [payloadOf(said, answer, context), options], call));
   if (next?.delegate !== undefined) return delegated(next.delegate, context, said);
   if (answer?.error !== undefined && next === undefined) throw answer.error;
   return responseOf({ assistant, context, create, next: next?.next, answer });
 }
 
 /** What a Next hook is told. */
-function payloadOf(said: readonly ChatMessage[], answer: ModelAnswer | undefined): JsonObject {
+function payloadOf(
+  said: readonly ChatMessage[],
+  answer: ModelAnswer | undefined,
+  { shared }: AgentContext,
+): JsonObject {
   const { completion, tools = [], error } = answer ?? {};
   return {
     messages: said as unknown as Json,
     ...(completion === undefined ? {} : { completion: completion as unknown as Json }),
     ...(tools.length === 0 ? {} : { tools: tools as unknown as Json }),
-    ...(error === undefined ? {} : { error: MeshError.from(error).message }),
+    ...(error === undefined ? {} : { error: toldError(error, shared).message }),
   };
 }
 
@@ -185,12 +207,10 @@ async function answerOf(call: PreparedCall, resume: ResumedTalk | undefined): Pr
   const { tools, guarded, samples } = await toolsOf({ names, approve, servers, assistant, context });
   const uses = effectiveUses({ assistant, options, create, app: input.app });
   const fallback = loopFallback(uses, assistant, context);
-  const isForced = forcesUses({ options, create });
-  const sees = model.target.model.vision !== false;
+  const content = { context, assistant, uses, isForced: forcesUses(call), sees: model.target.model.vision !== false };
   // A talk that goes on has its history already.
-  const isParsed = resume === undefined && !skips(options, "content_parsing");
-  const told = isParsed ? await resolveContent(said, { context, assistant, uses, isForced, sees }) : said;
-  const loop = toLoop(told, clock.now());
+  const isReady = resume !== undefined || skips(options, "content_parsing");
+  const loop = toLoop(isReady ? said : await resolveContent(said, content), clock.now());
   return askModel(
     {
       target: model.target,
@@ -206,6 +226,15 @@ async function answerOf(call: PreparedCall, resume: ResumedTalk | undefined): Pr
     },
     context,
   );
+}
+
+/** Whether the agent asks a model at all; see `callsModel`. */
+function asksModel(call: PreparedCall): boolean {
+  return serversOf(call).length > 0 || callsModel(call.assistant, presetIn(effectiveInput(call)));
+}
+
+function serversOf({ assistant, create }: PreparedCall): readonly McpServerRef[] {
+  return create?.mcpServers ?? assistant.mcp.servers;
 }
 
 /**
@@ -225,7 +254,7 @@ function effectiveInput({ options, create, context, said }: PreparedCall): RunIn
   const disable = create?.disableGlobalPrompts ?? options["disable_global_prompts"];
   return {
     ...input,
-    input: last === undefined ? "" : chatText(last),
+    input: last === undefined ? "" : wordsOf(last),
     options: { ...options, ...create?.options },
     metadata: {
       ...context.metadata,
@@ -240,6 +269,13 @@ function effectiveInput({ options, create, context, said }: PreparedCall): RunIn
       referer: context.referer,
     },
   };
+}
+
+/** What a message says; one that only shows something is not an empty one. */
+function wordsOf(message: ChatMessage): string {
+  const text = chatText(message);
+  const isShown = Array.isArray(message.content) && message.content.length > 0;
+  return text.trim() === "" && isShown ? "(see the attachments)" : text;
 }
 
 function presetIn({ metadata }: RunInput): string | undefined {

@@ -26,6 +26,8 @@ export interface ForkOptions {
   /** Sees every message of the agent. */
   readonly tap?: (message: OutputMessage) => void;
   readonly signal: AbortSignal;
+  /** How many calls of scripts are around it; those around the caller when absent. */
+  readonly scripts?: number | undefined;
 }
 
 interface Parts {
@@ -34,6 +36,7 @@ interface Parts {
   readonly trace: Trace;
   readonly signal: AbortSignal;
   readonly depth: number;
+  readonly scripts?: number;
   readonly threadId?: string;
 }
 
@@ -46,6 +49,8 @@ export class AgentContext {
   /** Aborts with the run, or when the one call that this context serves is stopped. */
   readonly signal: AbortSignal;
   readonly depth: number;
+  /** How many calls of scripts are around this agent. */
+  readonly scripts: number;
   readonly threadId: string | undefined;
   /** `client` for the run itself, `agent` after a delegation, `agent_fork` for a call. */
   referer: string;
@@ -56,9 +61,8 @@ export class AgentContext {
   /** `ctx.memory.context` and `ctx.space`, from hook to hook. */
   readonly contextMemory: ContextMemory;
   #delegations = 0;
-  #scripts = 0;
 
-  constructor({ shared, out, trace, signal, depth, threadId }: Parts) {
+  constructor({ shared, out, trace, signal, depth, scripts = 0, threadId }: Parts) {
     const { context, metadata } = shared.input;
     this.shared = shared;
     this.out = out;
@@ -67,6 +71,7 @@ export class AgentContext {
     this.trace = trace;
     this.signal = signal;
     this.depth = depth;
+    this.scripts = scripts;
     this.threadId = threadId;
     this.referer = context.referer ?? "client";
     this.locale = context.locale ?? "en-us";
@@ -78,22 +83,6 @@ export class AgentContext {
   /** The chat of the run; none for agents that were called, whose talk is no part of it. */
   get chatId(): string | undefined {
     return this.depth === 0 ? this.shared.input.context.chatId : undefined;
-  }
-
-  /** How many calls of scripts are around what happens now. */
-  get scriptDepth(): number {
-    return this.depth + this.#scripts - 1;
-  }
-
-  /** Counts a script that is being called; the result counts its end. */
-  enterScript(): () => void {
-    if (this.#scripts >= MAX_DEPTH) {
-      throw new MeshError("failed_precondition", `scripts call each other ${MAX_DEPTH} deep already`);
-    }
-    this.#scripts += 1;
-    return () => {
-      this.#scripts -= 1;
-    };
   }
 
   /** Goes on as the agent that this one hands over to. */
@@ -127,7 +116,8 @@ export class AgentContext {
       { ids: this.out.ids, threadId },
     );
     const trace = options.skipTrace ? new Trace("", shared.ports.clock, () => undefined) : this.trace;
-    const forked = new AgentContext({ shared, out, trace, signal: options.signal, depth: this.depth + 1, threadId });
+    const { signal, scripts = this.scripts } = options;
+    const forked = new AgentContext({ shared, out, trace, signal, depth: this.depth + 1, scripts, threadId });
     forked.referer = "agent_fork";
     forked.locale = this.locale;
     forked.theme = this.theme;

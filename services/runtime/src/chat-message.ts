@@ -48,7 +48,17 @@ function readChatMessage(value: Json, where: string): ChatMessage {
   }
   const isContent = content === undefined || content === null || typeof content === "string" || Array.isArray(content);
   if (!isContent) throw invalid(`${where}.content must be a text or a list of parts`);
+  checkCallFields(value, where);
   return value as unknown as ChatMessage;
+}
+
+// Programs write null for what a message does not have.
+function checkCallFields(message: JsonObject, where: string): void {
+  for (const field of ["name", "tool_call_id"]) {
+    if (typeof (message[field] ?? "") !== "string") throw invalid(`${where}.${field} must be a text`);
+  }
+  const calls: Json = message["tool_calls"] ?? [];
+  if (!Array.isArray(calls) || !calls.every(isObject)) throw invalid(`${where}.tool_calls must be a list of calls`);
 }
 
 /** The text of a message: its content, or the texts among its parts. */
@@ -113,8 +123,9 @@ function imageOf(part: Readonly<Record<string, unknown>>): ImageContent | undefi
   return { type: "image", mimeType: match[1], data: url.slice(match[0].length) };
 }
 
-function callsOf({ tool_calls: calls = [] }: ChatMessage): Content[] {
-  return calls.flatMap((call): Content[] => {
+function callsOf({ tool_calls: calls }: ChatMessage): Content[] {
+  // Programs write null for none.
+  return (calls ?? []).flatMap((call): Content[] => {
     const fn = call["function"];
     if (!isObject(fn) || typeof fn["name"] !== "string" || typeof call["id"] !== "string") return [];
     return [{ type: "toolCall", id: call["id"], name: fn["name"], arguments: argumentsOf(fn["arguments"]) }];

@@ -1,6 +1,6 @@
 /** What hooks may not break: sizes, ids, ends, secrets of the device. In the real script host. */
 
-import { isObject, type Json, type JsonObject } from "@mesh/kernel";
+import { isObject, type Json, type JsonObject, systemClock } from "@mesh/kernel";
 import { afterAll, describe, expect, test } from "vitest";
 
 import type { OutputMessage } from "./message.ts";
@@ -54,8 +54,8 @@ describe("one event fits into one message of the bus, whatever a hook does", () 
       `const id = ctx.SendStream("x"); for (let i = 0; i < 20; i++) ctx.Append(id, "x".repeat(60000)); ctx.End(id)`,
     ],
     [
-      "a list that grows",
-      `const id = ctx.SendStream({ type: "list", props: { items: [] } }); for (let i = 0; i < 20; i++) ctx.Append(id, ["x".repeat(60000)], "props.items"); ctx.End(id)`,
+      "an object that grows",
+      `const id = ctx.SendStream({ type: "list", props: {} }); for (let i = 0; i < 20; i++) ctx.Set(id, "x".repeat(60000), "props.k" + i); ctx.End(id)`,
     ],
     ["a replacement", `const id = ctx.SendStream("x"); ctx.Replace(id, "x".repeat(1e6))`],
     [
@@ -123,13 +123,22 @@ describe("what only the system says", () => {
   });
 });
 
+test("an id that a script has chosen is not given to another message", async () => {
+  const app = appOf(
+    assistant("a", {
+      hooks: `function Next(ctx) { ctx.Send({ type: "text", props: { content: "mine" }, message_id: "M2" }); return { data: [ctx.Send("one"), ctx.MessageID()] }; }`,
+    }),
+  );
+  expect((await app.run("a", "x")).outcome?.next).toEqual(["M3", "M4"]);
+});
+
 describe("ends", () => {
   test("H1: what a tool leaves open is ended, also where there is no Next hook", async () => {
     const app = appOf(
       {
         "mcps/m.mcp.yao": '{"label":"M","transport":"process","tools":{"say":"scripts.m.Say"}}',
         "mapping/m/schemes/say.in.yao": '{"type":"object"}',
-        "scripts/m.ts": `export function Say(ctx: any) { ctx.SendStream("half"); return 1; }`,
+        "scripts/m.ts": `export function Say(...args: any[]) { const ctx = args.at(-1); ctx.SendStream("half"); return 1; }`,
       },
       assistant("a", { prompt: "x", package: { mcp: { servers: ["m"] } } }),
     );
@@ -164,17 +173,17 @@ describe("ends", () => {
   test("R1: nothing is said after the end of the stream by what runs later", async () => {
     const app = appOf(
       {
-        "scripts/late.ts": `export function Say() { console.log("begun"); for (let i = 0; i < 50; i++) { time.Sleep(20); console.log("late " + i); } }`,
+        "scripts/late.ts": `export function Say() { console.log("begun"); Process("stores.s.Set", "begun", 1); for (let i = 0; i < 50; i++) { time.Sleep(20); console.log("late " + i); } }`,
       },
       assistant("a", {
-        hooks: `function Next(ctx) { time.After(0, "scripts.late.Say"); time.Sleep(300); return { data: 1 }; }`,
+        hooks: `function Next(ctx) { time.After(0, "scripts.late.Say"); while (!Process("stores.s.Has", "begun")) {} return { data: 1 }; }`,
       }),
     );
     const { messages, outcome } = await app.run("a", "x");
     expect(outcome?.next).toBe(1);
     const count = messages.length;
     expect(messages.some(({ type }) => type === "log")).toBe(true);
-    await new Promise((resolve) => void setTimeout(resolve, 500));
+    await systemClock.sleep(300);
     expect(messages).toHaveLength(count);
     expect(events(messages).at(-1)).toBe("stream_end");
     expect(messages.at(-1)?.type).toBe("event");
@@ -224,7 +233,7 @@ describe("messages of programs", () => {
       `[{ role: "user", content: [{ type: "image_url", image_url: { url: "data:image/png;base64,AAAA" } }] }]`,
       "",
     ],
-    ["no user at all", `[{ role: "system", content: "s" }]`, "user"],
+    ["no user at all", `[{ role: "system", content: "s" }]`, "empty"],
   ])("%s", async (_what, list, refusal) => {
     const app = appOf(assistant("a", { prompt: "x", hooks: `function Create() { return { messages: ${list} }; }` }));
     const { error, outcome } = await app.run("a", "hello", { steps: [{ text: "ok" }] });
@@ -267,25 +276,47 @@ describe("chats", () => {
 describe("what stays inside of the device", () => {
   test("no outcome of a call tells a script what went wrong inside", async () => {
     const app = appOf(
-      assistant("b", { prompt: "x" }),
+      assistant("b", { prompt: "x $ENV.SECRET" }),
       assistant("a", {
         hooks: `
           function Next(ctx) {
             const ask = [{ role: "user", content: "x" }];
-            const said = [ctx.agent.Call("b", ask).error, ctx.llm.Call("demo", ask).error, Process("agent.Call", { assistant_id: "b", messages: ask }).error];
-            try { Process("llms.chat", "demo", ask); } catch (e) { said.push(e.message); }
-            said.push(All([{ process: "llms.chat", args: ["demo", ask] }])[0].error);
-            return { data: said };
+            return { data: [ctx.agent.Call("b", ask).error, Process("agent.Call", { assistant_id: "b", messages: ask }).error] };
           }`,
       }),
     );
-    const leak = (): never => {
+    const env = (): never => {
       throw new TypeError("cannot read /home/somebody/.yao/secret");
     };
-    const { outcome, error } = await app.run("a", "x", { steps: [leak as never] });
+    const { outcome, error } = await app.run("a", "x", { input: { env } });
     expect(error).toBeUndefined();
-    expect(JSON.stringify(outcome?.next)).not.toContain("/home/");
-    expect((outcome?.next as readonly unknown[]).every((text) => typeof text === "string" && text !== "")).toBe(true);
+    expect(outcome?.next).toEqual([expect.stringContaining("run_1"), expect.stringContaining("run_1")]);
+    const failed = await app.run("b", "x", { input: { env } });
+    expect(failed.error).toMatchObject({ code: "internal" });
+    expect(JSON.stringify([outcome, failed.messages, failed.error?.message])).not.toContain("/home/");
+  });
+
+  test("losers of a race are ended, scripts as well", async () => {
+    const app = appOf(
+      {
+        "scripts/s.ts": `
+          export function Fast() { while (!Process("stores.s.Has", "slow")) {} return 1; }
+          export function Slow() { Process("stores.s.Set", "slow", 1); for (let i = 0; i < 400; i++) { time.Sleep(10); console.log("tick"); } }`,
+      },
+      assistant("a", {
+        hooks: `
+          function Next(ctx) {
+            Race([{ process: "scripts.s.Slow", args: [] }, { process: "scripts.s.Fast", args: [] }]);
+            console.log("won");
+            time.Sleep(600);
+            return { data: 1 };
+          }`,
+      }),
+    );
+    const { messages, error } = await app.run("a", "x");
+    expect(error).toBeUndefined();
+    const texts = messages.filter(({ type }) => type === "log").map(({ props }) => props["text"]);
+    expect(texts.slice(texts.indexOf("won") + 1).length).toBeLessThan(15);
   });
 
   test("file errors name the path of the workspace and no other", async () => {

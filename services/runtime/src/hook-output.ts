@@ -136,6 +136,7 @@ export class HookOutput {
     this.#spend(bytes);
     const block_id = given.block_id ?? (blockId === "" ? undefined : blockId);
     const id = given.message_id ?? this.#out.ids.message();
+    this.#out.ids.taken(id);
     if (this.#open.has(id)) throw new MeshError("already_exists", `message ${id} was started already`);
     if (block_id !== undefined) this.#enterBlock(block_id);
     const { thread_id, metadata } = given;

@@ -1,3 +1,4 @@
+export { LocalState } from "./local-state.ts";
 export type { DeltaAction, OutputMessage, RunOutcome, SuspendedRun, Usage } from "./message.ts";
 export type { Emit } from "./output-queue.ts";
 export type { ItemAnswer, PendingItem } from "./pending.ts";

@@ -7,7 +7,7 @@
  * L4  What the loop says to the model (limits, nudges) is not output.
  */
 
-import { type AgentEvent, type AgentMessage, capText, type ToolResultView } from "@mesh/agent";
+import { type AgentEvent, type AgentMessage, capText, type OutputCap, type ToolResultView } from "@mesh/agent";
 import type { Json, JsonObject } from "@mesh/kernel";
 import { type AssistantMessage, toolCallsOf } from "@mesh/llm";
 
@@ -29,10 +29,11 @@ interface Execution {
 type Update = Extract<AgentEvent, { readonly type: "messageUpdate" }>;
 type Ended = Extract<AgentEvent, { readonly type: "toolExecutionEnd" }>;
 
-// Of each text in an `execute` message: several of them must fit into one event of the bus.
-const OUTPUT_CAP = { maxLines: Number.POSITIVE_INFINITY, maxBytes: 48 * 1024 };
+/** Of each text in an `execute` message: several of them must fit into one event of the bus. */
+export const OUTPUT_CAP: OutputCap = { maxLines: Number.POSITIVE_INFINITY, maxBytes: 48 * 1024 };
 const INPUT_CAP = { maxLines: Number.POSITIVE_INFINITY, maxBytes: 16 * 1024 };
 const MAX_DETAILS_CHARS = 16 * 1024;
+const MAX_INPUT_CHARS = 64 * 1024;
 
 /** Writes a run's events into its stream. */
 export class LoopOutput {
@@ -160,8 +161,11 @@ function textOf(result: ToolResultView): string {
   return capText(parts.join("\n"), OUTPUT_CAP);
 }
 
-// The whole arguments are in the `tool_call` message.
-function cappedInput(args: JsonObject): JsonObject {
+/** Arguments as an `execute` message has them; all of them are in the `tool_call` message. */
+export function cappedInput(args: JsonObject): JsonObject {
   const cap = (value: Json): Json => (typeof value === "string" ? capText(value, INPUT_CAP) : value);
-  return Object.fromEntries(Object.entries(args).map(([name, value]) => [name, cap(value)]));
+  const capped = Object.fromEntries(Object.entries(args).map(([name, value]) => [name, cap(value)]));
+  // Lists, objects and many names are not cut piece by piece.
+  const text = JSON.stringify(capped);
+  return text.length <= MAX_INPUT_CHARS ? capped : { cut: capText(text, INPUT_CAP) };
 }

@@ -39,7 +39,9 @@ import type { Completion, ToolResponse } from "./completion.ts";
 import type { Usage } from "./message.ts";
 import { type FallbackAnswer, isUnanswered, withLastAnswer } from "./content/last-answer.ts";
 import { callAnswers, type ItemAnswer } from "./pending.ts";
+import type { RunShared } from "./run-shared.ts";
 import { type SavedRun, stashEntries } from "./saved-run.ts";
+import { toldError } from "./told-error.ts";
 
 /** How often the model may answer: until it calls no more tools, or until its tools have run without an error. */
 export type Rounds = { readonly kind: "loop"; readonly maxTurns: number } | { readonly kind: "once" };
@@ -114,7 +116,7 @@ export async function askModel(request: ModelRequest, context: ModelRunContext):
   const { model, defaults } = request.target;
   const provider = new WatchedProvider(providers.resolve(model.api));
   const responses = request.resume === undefined ? [] : responsesBefore(request.resume);
-  const tools = request.tools.map((each) => recorded(each, responses));
+  const tools = request.tools.map((each) => recorded(each, responses, shared));
   const { resume } = request;
   const stash = new SharedState();
   for (const [key, value] of resume?.saved.stash ?? []) await stash.set(key, value);
@@ -186,7 +188,7 @@ function responsesBefore({ saved, answers }: ResumedTalk): ToolResponse[] {
 }
 
 /** A tool that also keeps what hooks are told about its calls. */
-function recorded({ server, name, tool }: SourcedTool, responses: ToolResponse[]): AgentTool {
+function recorded({ server, name, tool }: SourcedTool, responses: ToolResponse[], shared: RunShared): AgentTool {
   const execute = tool.execute?.bind(tool);
   if (execute === undefined) return tool;
   return {
@@ -198,7 +200,7 @@ function recorded({ server, name, tool }: SourcedTool, responses: ToolResponse[]
         responses.push({ ...head, result: parsedResult(output.details, output.content) });
         return output;
       } catch (error) {
-        responses.push({ ...head, error: MeshError.from(error).message });
+        responses.push({ ...head, error: toldError(error, shared).message });
         throw error;
       }
     },

@@ -4,6 +4,7 @@
  * Q1  Messages are taken one after the other, in order.
  * Q2  Once `JOIN_AFTER` messages wait, pieces of one text are joined: a slow reader costs no more than the text itself.
  * Q3  A reader that throws gets nothing more; `drained` rejects with what it threw.
+ * Q4  What comes after `end` is dropped: nobody speaks after the last word, whatever still runs.
  */
 
 import type { OutputMessage } from "./message.ts";
@@ -21,6 +22,7 @@ export class OutputQueue {
   #waiting: OutputMessage[] = [];
   #pump: Promise<void> | undefined;
   #failure: { readonly error: unknown } | undefined;
+  #hasEnded = false;
 
   constructor(emit: Emit) {
     this.#emit = emit;
@@ -28,12 +30,18 @@ export class OutputQueue {
 
   /** Hands a message on, now or when those before it were taken. */
   push(message: OutputMessage): void {
-    if (this.#failure !== undefined) return;
+    if (this.#failure !== undefined || this.#hasEnded) return;
     const last = this.#waiting.at(-1);
     const joined = last !== undefined && this.#waiting.length >= JOIN_AFTER ? join(last, message) : undefined;
     if (joined === undefined) this.#waiting.push(message);
     else this.#waiting[this.#waiting.length - 1] = joined;
     this.#pump ??= this.#run();
+  }
+
+  /** Takes no more; resolves when everything so far was taken. */
+  end(): Promise<void> {
+    this.#hasEnded = true;
+    return this.drained();
   }
 
   /** Resolves when everything so far was taken. */

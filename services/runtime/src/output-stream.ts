@@ -1,7 +1,8 @@
 /**
  * Writes the output of one run: numbers messages and chunks, stamps events, keeps starts and ends in pairs.
  *
- * O1  Message ids (M1, M2, ...) and chunk ids (C1, C2, ...) are unique in the run and count up, also over its segments.
+ * O1  Message ids (M1, M2, ...) and chunk ids (C1, C2, ...) are unique in the run and count up, also over its segments; an id
+ *     that a script has taken for itself is not given again.
  * O2  `message_end` carries the whole content, which supersedes the deltas before it.
  * O3  Every message that was begun is ended, whatever happens.
  */
@@ -49,6 +50,12 @@ export class OutputIds {
 
   message(): string {
     return `M${(this.#messages += 1)}`;
+  }
+
+  /** Counts on from an id that somebody chose in the form of ours. */
+  taken(id: string): void {
+    const n = Number(/^M(\d{1,9})$/.exec(id)?.[1] ?? 0);
+    this.#messages = Math.max(this.#messages, n);
   }
 
   chunk(): string {

@@ -15,6 +15,8 @@ import { AgentContext } from "./agent-context.ts";
 import { type AgentResponse, assistantOf } from "./agent-request.ts";
 import { chatText, type ChatMessage } from "./chat-message.ts";
 import { type Conversation, conversationOf } from "./content/conversation.ts";
+import { assertFits } from "./event-size.ts";
+import { keptMessage } from "./kept-message.ts";
 import type { OutputMessage, RunOutcome, SuspendedRun, Usage } from "./message.ts";
 import { usageOf } from "./model-run.ts";
 import { opsOf } from "./op/ops.ts";
@@ -27,6 +29,7 @@ import { readSavedRun, type SavedRun, writeSavedRun } from "./saved-run.ts";
 import { skips } from "./skip.ts";
 import { SpokenText } from "./spoken-text.ts";
 import { runTool, toolRunOf } from "./tool-run.ts";
+import { toldError } from "./told-error.ts";
 import { Trace } from "./trace.ts";
 
 /** How a run ended; a failed or cancelled one may have cost something too. */
@@ -77,16 +80,16 @@ export async function runAssistant(
   }));
   shared.close();
   if ("suspended" in ended && !signal.aborted) {
-    await queue.drained();
+    await queue.end();
     return ended.suspended;
   }
-  return close(ended, { out, queue, input, isCancelled: signal.aborted, startedMs, clock: ports.clock });
+  return close(ended, { out, queue, shared, isCancelled: signal.aborted, startedMs, clock: ports.clock });
 }
 
 interface Closing {
   readonly out: OutputStream;
   readonly queue: OutputQueue;
-  readonly input: RunInput;
+  readonly shared: RunShared;
   readonly isCancelled: boolean;
   readonly startedMs: number;
   readonly clock: Clock;
@@ -94,8 +97,8 @@ interface Closing {
 
 /** Writes the end of the stream; throws what the run failed with. */
 async function close(ended: RunEnded, closing: Closing): Promise<RunOutcome> {
-  const { out, queue, input, isCancelled, startedMs, clock } = closing;
-  const head = { ...headOf(input), duration_ms: Math.round(clock.monotonic() - startedMs) };
+  const { out, queue, shared, isCancelled, startedMs, clock } = closing;
+  const head = { ...headOf(shared.input), duration_ms: Math.round(clock.monotonic() - startedMs) };
   if ("outcome" in ended) {
     const { outcome, note } = ended;
     const { finish_reason, next } = outcome;
@@ -105,16 +108,18 @@ async function close(ended: RunEnded, closing: Closing): Promise<RunOutcome> {
       ...(next === undefined ? {} : { next }),
     };
     out.event("stream_end", "Stream completed", { ...head, status: "completed", ...spent(outcome.usage), metadata });
-    await queue.drained();
+    await queue.end();
     return outcome;
   }
   const { error: thrown, usage } = "error" in ended ? ended : { error: undefined };
-  const error = errorOf(thrown, input, isCancelled);
+  const error = isCancelled
+    ? new MeshError("cancelled", "the run was cancelled", { cause: thrown })
+    : toldError(thrown, shared);
   out.endAll(isCancelled ? "partial" : "error");
   if (!isCancelled) out.send("error", { message: error.message, code: error.code });
   const status = isCancelled ? "cancelled" : "error";
   out.event("stream_end", "Stream completed", { ...head, status, error: error.message, ...spent(usage) });
-  await queue.drained();
+  await queue.end();
   throw error;
 }
 
@@ -141,10 +146,13 @@ async function execute(io: RunIo): Promise<RunEnded> {
   if (saved?.spent !== undefined) shared.spend(saved.spent);
   if (toolRun !== undefined) {
     const { output, next } = await runTool(toolRun, assistantOf(input.assistantId, input), context);
+    assertFits(next, "the result of the tool", "ask it for less at a time");
     return { outcome: { output, finish_reason: "stop", usage: usageOf(shared.stats), next } };
   }
   try {
     const response = await answer(asked, context, saved);
+    const { next = null } = response;
+    assertFits(next, "what the Next hook returned", "write it to a file of the workspace and return its path");
     await remember(messages, spoken, shared, signal);
     trace.markComplete();
     return { outcome: outcomeOf(response, spoken, shared), note: response.note };
@@ -186,8 +194,8 @@ async function remember(
   const asked = messages.findLast((message) => message.role === "user");
   const answered = spoken.text;
   const said = [
-    ...(asked === undefined ? [] : [asked]),
-    ...(answered === "" ? [] : [{ role: "assistant", content: answered }]),
+    ...(asked === undefined ? [] : [keptMessage(asked)]),
+    ...(answered === "" ? [] : [keptMessage({ role: "assistant", content: answered })]),
   ];
   await ports.state.call("chat", "Append", [said as unknown as Json], signal);
 }
@@ -226,17 +234,4 @@ function descriptionOf({ app, assistantId, context }: RunInput): JsonObject {
 
 function spent(usage: Usage | undefined): JsonObject {
   return usage === undefined ? {} : { usage: { ...usage } };
-}
-
-function errorOf(thrown: unknown, input: RunInput, isCancelled: boolean): MeshError {
-  if (isCancelled) return new MeshError("cancelled", "the run was cancelled", { cause: thrown });
-  const error = MeshError.from(thrown);
-  if (error.code !== "internal") return error;
-  return new MeshError(
-    "internal",
-    `something went wrong inside the run; the log of its device has more under ${input.context.runId}`,
-    {
-      cause: thrown,
-    },
-  );
 }

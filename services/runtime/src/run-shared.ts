@@ -2,7 +2,7 @@
 
 import { NO_STATS, addStats, type RunStats } from "@mesh/agent";
 
-import { type CancelTimer, errorText } from "@mesh/kernel";
+import { type CancelTimer, errorText, MeshError } from "@mesh/kernel";
 import type { HostOps } from "@mesh/scripts";
 
 import type { AgentContext } from "./agent-context.ts";
@@ -26,6 +26,8 @@ export interface RunCalls {
   readonly opsOf: (caller: OpCaller) => HostOps;
 }
 
+const MAX_LATER = 1_000;
+
 /** See the file comment. */
 export class RunShared {
   readonly input: RunInput;
@@ -38,6 +40,7 @@ export class RunShared {
   readonly #drained: () => Promise<void>;
   #stats: RunStats = NO_STATS;
   readonly #timers = new Set<CancelTimer>();
+  readonly #over = new AbortController();
   #citations: number;
 
   constructor(input: RunInput, ports: RunPorts, stream: RunStream & RunCalls) {
@@ -69,17 +72,24 @@ export class RunShared {
     this.#stats = addStats(this.#stats, stats);
   }
 
-  /** Does something after a while, if the run still lives; the end of the run does not wait for it. */
-  later(delayMs: number, work: () => Promise<unknown>): void {
+  /** Does something after a while, if the run still lives; the end of the run ends it as well. */
+  later(delayMs: number, work: (signal: AbortSignal) => Promise<unknown>): void {
+    if (this.#timers.size >= MAX_LATER) {
+      throw new MeshError("resource_exhausted", `${MAX_LATER} processes wait for their time already`);
+    }
+    const { signal } = this.#over;
     const cancel = this.ports.clock.after(delayMs, () => {
       this.#timers.delete(cancel);
-      work().catch((error: unknown) => this.ports.log?.("warn", "a delayed process failed", { err: errorText(error) }));
+      work(signal).catch((error: unknown) => {
+        if (!signal.aborted) this.ports.log?.("warn", "a delayed process failed", { err: errorText(error) });
+      });
     });
     this.#timers.add(cancel);
   }
 
-  /** Lets go of what was to come later. */
+  /** Ends what came later than asked for, and lets go of what was to come. */
   close(): void {
+    this.#over.abort();
     for (const cancel of this.#timers) cancel();
     this.#timers.clear();
   }

@@ -18,9 +18,9 @@ export async function callHook(
 ): Promise<Json | undefined> {
   const { hooks: path } = assistant;
   if (path === undefined || !(await hasHook(name, assistant, context))) return undefined;
-  const call = { path, fn: name, args, assistantId: assistant.id, label: `${assistant.id} ${name}` };
+  const call = { path, fn: name, args, ctxAt: "first", label: `${assistant.id} ${name}` } as const;
   try {
-    return await callScript(call, context, "first");
+    return await callScript(call, { context, assistantId: assistant.id }, context.signal);
   } finally {
     context.hookOutput.endAll();
   }
@@ -29,32 +29,31 @@ export async function callHook(
 /** Whether an assistant has a hook. */
 export async function hasHook(name: HookName, assistant: Assistant, { shared }: AgentContext): Promise<boolean> {
   const { scripts } = shared.ports;
-  if (assistant.hooks === undefined || scripts === undefined) return false;
+  if (assistant.hooks === undefined) return false;
+  if (scripts === undefined) throw noScripts(assistant.id);
   return (await scripts.program(assistant.hooks)).functions.includes(name);
 }
 
-/**
- * Calls a function of a script by its process name, such as `scripts.math.Add` or `agents.shop.order.List`. Tools get the
- * agent's `ctx` as their last argument.
- */
+/** How a function of a script is called. */
+export interface FunctionArguments {
+  readonly args: readonly Json[];
+  /** Tools get the agent's `ctx` as their last argument. */
+  readonly ctxAt: "last" | "none";
+}
+
+/** Calls a function of a script by its process name, such as `scripts.math.Add` or `agents.shop.order.List`. */
 export async function callFunction(
   name: string,
-  args: readonly Json[],
-  { context, assistantId }: OpCaller,
-  ctxAt: "last" | "none",
+  { args, ctxAt }: FunctionArguments,
+  caller: OpCaller,
+  signal: AbortSignal,
 ): Promise<Json | undefined> {
-  const { scripts } = context.shared.input.app;
+  const { scripts } = caller.context.shared.input.app;
   const dot = name.lastIndexOf(".");
   const file = scripts.get(name.slice(0, Math.max(0, dot)));
   if (file === undefined) throw unknownFunction(name, scripts);
-  const call = {
-    path: file.path,
-    fn: name.slice(dot + 1),
-    args,
-    assistantId: file.assistantId ?? assistantId,
-    label: name,
-  };
-  return callScript(call, context, ctxAt);
+  const { path, assistantId = caller.assistantId } = file;
+  return callScript({ path, fn: name.slice(dot + 1), args, ctxAt, label: name }, { ...caller, assistantId }, signal);
 }
 
 function unknownFunction(name: string, scripts: ReadonlyMap<string, ScriptFile>): MeshError {
@@ -68,35 +67,40 @@ interface FunctionCall {
   readonly path: string;
   readonly fn: string;
   readonly args: readonly Json[];
-  readonly assistantId: string;
+  /** Where the agent's `ctx` stands among the arguments. */
+  readonly ctxAt: "first" | "last" | "none";
   readonly label: string;
 }
 
-/** Calls any function; `ctxAt` says where the agent's `ctx` stands among the arguments. */
+// Of scripts inside of scripts, also where agents are called in between.
+const MAX_DEPTH = 16;
+
 async function callScript(
-  { path, fn, args, assistantId, label }: FunctionCall,
-  context: AgentContext,
-  ctxAt: "first" | "last" | "none",
+  { path, fn, args, ctxAt, label }: FunctionCall,
+  { context, assistantId, scripts: depth = context.scripts }: OpCaller,
+  signal: AbortSignal,
 ): Promise<Json | undefined> {
   const { scripts } = context.shared.ports;
-  if (scripts === undefined) throw new MeshError("failed_precondition", `${label}: this run cannot execute scripts`);
+  if (scripts === undefined) throw noScripts(label);
+  if (depth > MAX_DEPTH) {
+    throw new MeshError("failed_precondition", `scripts call each other ${MAX_DEPTH} deep already`);
+  }
   const program = await scripts.program(path);
   const json = args.map((each): ScriptArgument => ({ json: each }));
   const ctx: ScriptArgument = { ctx: seedOf(context, assistantId) };
   const all = ctxAt === "first" ? [ctx, ...json] : ctxAt === "last" ? [...json, ctx] : json;
-  const leave = context.enterScript();
-  try {
-    const result = await scripts.call(
-      { program, fn, args: all, label, contextMemory: context.contextMemory, depth: context.scriptDepth },
-      context.shared.opsOf({ context, assistantId }),
-      context.signal,
-    );
-    if (result.kind === "returned") return result.value;
-    const known = result.functions.length === 0 ? "it has none" : `it has ${result.functions.join(", ")}`;
-    throw new MeshError("not_found", `${path} has no function ${fn}; ${known}`);
-  } finally {
-    leave();
-  }
+  const result = await scripts.call(
+    { program, fn, args: all, label, contextMemory: context.contextMemory, depth },
+    context.shared.opsOf({ context, assistantId, scripts: depth + 1 }),
+    signal,
+  );
+  if (result.kind === "returned") return result.value;
+  const known = result.functions.length === 0 ? "it has none" : `it has ${result.functions.join(", ")}`;
+  throw new MeshError("not_found", `${path} has no function ${fn}; ${known}`);
+}
+
+function noScripts(what: string): MeshError {
+  return new MeshError("failed_precondition", `${what}: this run cannot execute scripts`);
 }
 
 /** The facts that a script's `ctx` is made from. */

@@ -3,11 +3,13 @@
  * with its arguments; the option `tool_list` asks which there are.
  */
 
+import { capText } from "@mesh/agent";
 import type { Assistant, McpServerRef } from "@mesh/assistants";
 import { isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
 import { type McpTool, parseToolResult, toolResultText } from "@mesh/mcp";
 
 import type { AgentContext } from "./agent-context.ts";
+import { cappedInput, OUTPUT_CAP } from "./loop-output.ts";
 import { mcpClient } from "./mcp-tool.ts";
 
 /** What such a run does. */
@@ -42,21 +44,21 @@ export async function runTool(run: ToolRun, assistant: Assistant, context: Agent
   }
   const { server, tool, args } = run;
   const caller = { context, assistantId: assistant.id };
-  const messageId = context.out.send("execute", { tool, server, input: args, status: "running" });
+  const head = { tool, server, input: cappedInput(args) };
+  const messageId = context.out.send("execute", { ...head, status: "running" });
   const result = await mcpClient(server, caller).callToolRaw(tool, args, {
     caller,
     signal: context.signal,
     onProgress: ({ message }) => {
-      if (message !== undefined) context.out.merge("execute", { progress: message }, messageId);
+      if (message !== undefined) {
+        context.out.merge("execute", { progress: capText(message, OUTPUT_CAP) }, messageId);
+      }
     },
   });
   const text = toolResultText(result);
   const isError = result.isError === true;
-  context.out.send(
-    "execute",
-    { tool, server, input: args, output: text, status: isError ? "error" : "completed" },
-    messageId,
-  );
+  const shown = { ...head, output: capText(text, OUTPUT_CAP), status: isError ? "error" : "completed" };
+  context.out.send("execute", shown, messageId);
   if (isError) throw new MeshError("failed_precondition", text === "" ? `${tool} failed without saying why` : text);
   return { output: text, next: parseToolResult(result) };
 }

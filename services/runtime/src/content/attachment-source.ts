@@ -30,6 +30,7 @@ const MAX_READS = 10_000;
 export async function loadAttachment(given: GivenAttachment, scope: LoadScope): Promise<Attachment> {
   const loaded = await load(given, scope);
   if (loaded.bytes.byteLength === 0) throw new MeshError("invalid_argument", "it is empty");
+  if (loaded.bytes.byteLength > scope.maxBytes) throw tooLarge(scope.maxBytes);
   return { ...loaded, name: cleanName(given.name ?? loaded.name) };
 }
 
@@ -50,7 +51,8 @@ function fromDataUri(uri: string, { maxBytes }: LoadScope): Attachment {
   const [mimeType = "", ...flags] = uri.slice("data:".length, comma).split(";");
   const body = uri.slice(comma + 1);
   const isBase64 = flags.at(-1)?.trim().toLowerCase() === "base64";
-  if (body.length * (isBase64 ? 0.75 : 1) > maxBytes + 2) throw tooLarge(maxBytes);
+  // Before it is decoded; the padding of base64 may count as two more.
+  if (body.length * (isBase64 ? 0.75 : 1 / 3) > maxBytes + 2) throw tooLarge(maxBytes);
   return { bytes: isBase64 ? Buffer.from(body, "base64") : percentDecoded(body), name: "", mimeType };
 }
 
@@ -62,24 +64,25 @@ function percentDecoded(text: string): Uint8Array {
   }
 }
 
-function fromApp(path: string, { context, assistant, maxBytes }: LoadScope): Attachment {
+function fromApp(path: string, { context, assistant }: LoadScope): Attachment {
   const { app } = context.shared.input;
   const clean = posix.normalize(path.replace(/^\/+/, ""));
   for (const place of [posix.join(assistant.folder, clean), clean]) {
     const bytes = isAppItself(place) ? undefined : app.bytes(place);
     if (bytes === undefined) continue;
-    if (bytes.byteLength > maxBytes) throw tooLarge(maxBytes);
     return { bytes, name: posix.basename(place), mimeType: "" };
   }
   throw new MeshError("not_found", "the app has no such file for messages");
 }
 
+const OWN_FOLDERS: readonly string[] = ["agent", "connectors", "models", "mcps", "scripts"];
+const OWN_SUBFOLDERS: readonly string[] = ["src", "prompts", "mcps", "models"];
+
 /** Whether a file tells how the app works: it may hold what its author tells nobody. */
 function isAppItself(path: string): boolean {
   const [top = "", ...rest] = path.toLowerCase().split("/");
-  const own = ["agent", "connectors", "models", "mcps", "scripts"];
-  const isPrompt = rest.includes("prompts") || /(^|\/)prompts\.ya?ml$/.test(path.toLowerCase());
-  return own.includes(top) || rest.includes("src") || isPrompt || /\.(yao|jsonc)$/i.test(path);
+  const isOwnFolder = OWN_FOLDERS.includes(top) || rest.some((folder) => OWN_SUBFOLDERS.includes(folder));
+  return isOwnFolder || /(^|\/)prompts\.ya?ml$|\.yao$/i.test(path);
 }
 
 async function fromUpload(id: string, { context, maxBytes }: LoadScope): Promise<Attachment> {
@@ -96,7 +99,10 @@ async function fromUpload(id: string, { context, maxBytes }: LoadScope): Promise
     pieces.push(piece);
     read += piece.byteLength;
     if (read >= total) {
-      const facts = { name: typeof name === "string" ? name : "", mimeType: typeof mimeType === "string" ? mimeType : "" };
+      const facts = {
+        name: typeof name === "string" ? name : "",
+        mimeType: typeof mimeType === "string" ? mimeType : "",
+      };
       return { bytes: Buffer.concat(pieces, total), ...facts };
     }
     if (piece.byteLength === 0) break;
@@ -104,7 +110,7 @@ async function fromUpload(id: string, { context, maxBytes }: LoadScope): Promise
   throw new MeshError("data_loss", "the upload could not be read to its end; upload it again");
 }
 
-async function fromAddress(url: string, { context, maxBytes }: LoadScope): Promise<Attachment> {
+async function fromAddress(url: string, { context }: LoadScope): Promise<Attachment> {
   const { scripts } = context.shared.ports;
   if (scripts === undefined) throw new MeshError("failed_precondition", "this run cannot fetch; send it as a data URI");
   const answer = await scripts.http.send({ method: "GET", url, headers: { Accept: "image/*" } }, context.signal);
@@ -116,9 +122,7 @@ async function fromAddress(url: string, { context, maxBytes }: LoadScope): Promi
   if (!mimeType.startsWith("image/") || typeof answer.data !== "string") {
     throw new MeshError("failed_precondition", "what is at its address is not an image");
   }
-  const bytes = Buffer.from(answer.data, "base64");
-  if (bytes.byteLength > maxBytes) throw tooLarge(maxBytes);
-  return { bytes, name: posix.basename(new URL(url).pathname), mimeType };
+  return { bytes: Buffer.from(answer.data, "base64"), name: posix.basename(new URL(url).pathname), mimeType };
 }
 
 function tooLarge(maxBytes: number): MeshError {

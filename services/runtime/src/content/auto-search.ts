@@ -53,7 +53,11 @@ export async function withReferences(
 }
 
 /** What to search; empty for no search. */
-function wantedKinds({ options, create, context }: AutoSearchRequest, uses: Uses, caller: OpCaller): readonly SearchKind[] {
+function wantedKinds(
+  { options, create, context }: AutoSearchRequest,
+  uses: Uses,
+  caller: OpCaller,
+): readonly SearchKind[] {
   const isOff =
     uses["search"] === "disabled" || skips(options, "search") || context.metadata["__disable_search"] === true;
   const intent = isOff ? undefined : intentOf(create?.search ?? options["search"]);

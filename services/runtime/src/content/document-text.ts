@@ -3,12 +3,9 @@
 import { capText } from "@mesh/agent";
 import { type Clock, MeshError } from "@mesh/kernel";
 
-import type { Attachment, FileKind } from "./file-kind.ts";
+import type { Attachment, DocumentKind } from "./file-kind.ts";
 import { docxText, pptxText } from "./office-text.ts";
 import { pdfText } from "./pdf-text.ts";
-
-/** Kinds that have a text. */
-export type DocumentKind = Exclude<FileKind, { readonly kind: "image" | "audio" }>;
 
 /** What stops the reading. */
 export interface DocumentScope {
@@ -41,7 +38,9 @@ async function textOf(
       const { pages, total } = await pdfText(bytes, scope);
       told(pages.join(""));
       const text = pages.map((page, index) => `## Page ${index + 1}\n${page.trim()}`).join("\n\n");
-      return total === pages.length ? { text } : { text, note: ` (the first ${pages.length} of ${total ?? "its"} pages)` };
+      return total === pages.length
+        ? { text }
+        : { text, note: ` (the first ${pages.length} of ${total ?? "its"} pages)` };
     }
     case "other":
       throw new MeshError("unimplemented", `it is ${kind.what}, which cannot be read`);

@@ -11,13 +11,26 @@ export interface Attachment {
   readonly mimeType: string;
 }
 
-/** What can be done with a file. */
-export type FileKind =
-  | { readonly kind: "image" | "audio"; readonly mimeType: string }
+/** A file that is looked at or listened to. */
+export interface MediaKind {
+  readonly kind: "image" | "audio";
+  readonly mimeType: string;
+}
+
+/** A file that is read, or cannot be. */
+export type DocumentKind =
   | { readonly kind: "pdf" | "docx" | "pptx" }
   /** `language`: for a fence, where it is code. */
   | { readonly kind: "text"; readonly text: string; readonly language?: string }
   | { readonly kind: "other"; readonly what: string };
+
+/** What can be done with a file. */
+export type FileKind = MediaKind | DocumentKind;
+
+/** Whether a file is looked at or listened to. */
+export function isMedia(kind: FileKind): kind is MediaKind {
+  return kind.kind === "image" || kind.kind === "audio";
+}
 
 interface Magic {
   readonly at: number;

@@ -10,6 +10,7 @@ import {
   addStats,
   type AgentMessage,
   type AgentTool,
+  lastAssistant,
   type LoopConfig,
   messageText,
   NUDGE_PREFIX,
@@ -20,6 +21,7 @@ import {
   toolFailed,
   userMessage,
 } from "@mesh/agent";
+import { errorText } from "@mesh/kernel";
 import { type AssistantMessage, NO_USAGE, type StreamConfig, type StreamProvider, textContent } from "@mesh/llm";
 
 /** A talk that was cut, and how to go on with it. */
@@ -55,16 +57,18 @@ export async function withLastAnswer({ result, config, io, fallback }: CutTalk):
       return { ...result, messages: [...result.messages, saidBy(text, config)] };
     } catch (error) {
       if (io.signal.aborted) throw error;
-      config.log?.("warn", "the fallback of a tool loop failed", { err: error });
+      config.log?.("warn", "the fallback of a tool loop failed", { err: errorText(error) });
     }
   }
   const last = await startRun([userMessage(`${NUDGE_PREFIX}${REQUEST}`, config.clock.now())], lastConfig(config), {
     ...io,
     history: talk,
   });
-  const stats = addStats(result.stats, last.stats);
-  const isAnswered = last.end.kind === "completed";
-  return { ...result, stats, messages: isAnswered ? [...result.messages, ...last.messages] : result.messages };
+  const spent = { ...result, stats: addStats(result.stats, last.stats) };
+  if (last.end.kind === "cancelled") return { ...spent, end: last.end };
+  const said = lastAssistant(last.messages);
+  const isAnswered = last.end.kind === "completed" && said !== undefined && messageText(said).trim() !== "";
+  return isAnswered ? { ...spent, messages: [...result.messages, ...last.messages] } : spent;
 }
 
 function stopKind(message: AgentMessage): ReturnType<typeof stopMarkerKind> {
@@ -84,7 +88,7 @@ function saidBy(text: string, { model, clock }: LoopConfig): AssistantMessage {
 }
 
 /** One turn. The tools stay declared, since some providers take no history with calls otherwise, but none may be called. */
-function lastConfig({ tools = [], beforeTurn: _, limits, provider, ...config }: LoopConfig): LoopConfig {
+function lastConfig({ tools = [], limits, provider, ...config }: LoopConfig): LoopConfig {
   return {
     ...config,
     tools: tools.map(refusing),
@@ -95,7 +99,10 @@ function lastConfig({ tools = [], beforeTurn: _, limits, provider, ...config }: 
 
 // A model that does not obey `tool_choice` calls nothing either.
 function refusing(tool: AgentTool): AgentTool {
-  return { ...tool, execute: () => Promise.reject(toolFailed("no further call is possible; answer with what you have")) };
+  return {
+    ...tool,
+    execute: () => Promise.reject(toolFailed("no further call is possible; answer with what you have")),
+  };
 }
 
 class SilentToolsProvider implements StreamProvider {

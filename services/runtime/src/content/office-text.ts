@@ -52,16 +52,33 @@ function paragraphs(xml: string): string {
     if (isText) out.push(unescaped(xml.slice(at, open < 0 ? undefined : open)));
     const close = open < 0 ? -1 : xml.indexOf(">", open);
     if (close < 0) break;
-    const tag = xml.slice(open + 1, close);
-    isText = /^\w+:t(?:\s|$)/.test(tag) && !tag.endsWith("/");
-    const mark = MARKS[/^\/?\w+:\w+/.exec(tag)?.[0].replace(/^(\/?)\w+:/, "$1") ?? ""];
+    const name = tagAt(xml, open + 1);
+    isText = name === "t" && xml[close - 1] !== "/";
+    const mark = MARKS.get(name);
     if (mark !== undefined) out.push(mark);
     at = close + 1;
   }
-  return out.join("").replaceAll(/\n{3,}/g, "\n\n").trim();
+  return out
+    .join("")
+    .replaceAll(/\n{3,}/g, "\n\n")
+    .trim();
 }
 
-const MARKS: Readonly<Record<string, string>> = { "/p": "\n", br: "\n", cr: "\n", tab: "\t", "/tc": "\t" };
+/** Name of the tag that begins there, without its namespace and with its slash; empty for one without a namespace. */
+function tagAt(xml: string, at: number): string {
+  TAG.lastIndex = at;
+  const [, slash = "", name = ""] = TAG.exec(xml) ?? [];
+  return slash + name;
+}
+
+const TAG = /(\/?)\w+:(\w+)/y;
+const MARKS: ReadonlyMap<string, string> = new Map([
+  ["/p", "\n"],
+  ["br", "\n"],
+  ["cr", "\n"],
+  ["tab", "\t"],
+  ["/tc", "\t"],
+]);
 const ENTITIES: Readonly<Record<string, string>> = { lt: "<", gt: ">", amp: "&", quot: '"', apos: "'" };
 
 function unescaped(text: string): string {

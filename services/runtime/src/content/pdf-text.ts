@@ -62,11 +62,13 @@ export async function pdfText(
 ): Promise<PdfText> {
   signal.throwIfAborted();
   const limits = { ...LIMITS, ...given };
+  // A copy: what the reader takes over is gone here.
+  const copy = new Uint8Array(bytes);
   const worker = new Worker(READER, {
     eval: true,
     name: "pdf",
-    // A copy: what the reader takes over is gone here.
-    workerData: { library: import.meta.resolve("unpdf"), bytes: bytes.slice(), maxPages: limits.maxPages },
+    workerData: { library: import.meta.resolve("unpdf"), bytes: copy, maxPages: limits.maxPages },
+    transferList: [copy.buffer],
     env: {},
     execArgv: [],
     resourceLimits: { maxOldGenerationSizeMb: limits.memoryMb },
@@ -80,7 +82,11 @@ export async function pdfText(
 
 function pagesOf(
   worker: Worker,
-  { clock, signal, limits }: { readonly clock: Pick<Clock, "after">; readonly signal: AbortSignal; readonly limits: PdfLimits },
+  {
+    clock,
+    signal,
+    limits,
+  }: { readonly clock: Pick<Clock, "after">; readonly signal: AbortSignal; readonly limits: PdfLimits },
 ): Promise<PdfText> {
   return new Promise((resolve, reject) => {
     const pages: string[] = [];
@@ -107,7 +113,9 @@ function pagesOf(
       } else if ("error" in message) finish(failure(message));
       else finish();
     });
-    worker.once("error", () => finish(new MeshError("resource_exhausted", "it needs more memory than there is for it")));
+    worker.once("error", () =>
+      finish(new MeshError("resource_exhausted", "it needs more memory than there is for it")),
+    );
     worker.once("exit", () => finish(new MeshError("internal", "its reader ended")));
   });
 }

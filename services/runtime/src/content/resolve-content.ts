@@ -15,7 +15,7 @@ import type { ChatMessage } from "../chat-message.ts";
 import { loadAttachment } from "./attachment-source.ts";
 import { describe } from "./describe.ts";
 import { documentText } from "./document-text.ts";
-import { type Attachment, type FileKind, kindOf } from "./file-kind.ts";
+import { type Attachment, type DocumentKind, type FileKind, isMedia, kindOf, type MediaKind } from "./file-kind.ts";
 import { type GivenAttachment, readPart } from "./part.ts";
 import type { Uses } from "./uses.ts";
 
@@ -102,7 +102,8 @@ class ContentResolver {
   async #openAttachment(given: GivenAttachment): Promise<Tell> {
     try {
       const file = await this.#load(given);
-      return () => this.#told(file, kindOf(file)).catch((error: unknown) => this.#leftOut(error, given.sense, file.name));
+      return () =>
+        this.#told(file, kindOf(file)).catch((error: unknown) => this.#leftOut(error, given.sense, file.name));
     } catch (error) {
       const note = this.#leftOut(error, given.sense, given.name);
       return () => note;
@@ -132,13 +133,18 @@ class ContentResolver {
   }
 
   async #told(file: Attachment, kind: FileKind): Promise<JsonObject> {
+    return isMedia(kind) ? this.#shown(file, kind) : textPart(await this.#read(file, kind));
+  }
+
+  async #read(file: Attachment, kind: DocumentKind): Promise<string> {
+    const { shared, signal } = this.#scope.context;
+    const maxChars = Math.min(MAX_CHARS, MAX_TOTAL_CHARS - this.#chars);
+    if (maxChars <= 0) throw new MeshError("resource_exhausted", "the attachments hold too much text together");
+    return this.#counted(await documentText(file, kind, { clock: shared.ports.clock, signal, maxChars }));
+  }
+
+  async #shown(file: Attachment, kind: MediaKind): Promise<JsonObject> {
     const { context, assistant, uses, isForced, sees } = this.#scope;
-    if (kind.kind !== "image" && kind.kind !== "audio") {
-      const maxChars = Math.min(MAX_CHARS, MAX_TOTAL_CHARS - this.#chars);
-      if (maxChars <= 0) throw new MeshError("resource_exhausted", "the attachments hold too much text together");
-      const { clock } = context.shared.ports;
-      return textPart(this.#counted(await documentText(file, kind, { clock, signal: context.signal, maxChars })));
-    }
     const sense = kind.kind === "image" ? "vision" : "audio";
     const describer = uses[sense];
     const isShown = sense === "vision" && sees && (describer === undefined || describer === "" || !isForced);

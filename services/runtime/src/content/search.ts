@@ -12,6 +12,7 @@ import { assistantOf } from "../agent-request.ts";
 import { mcpClient } from "../mcp-tool.ts";
 import type { OpCaller } from "../op/op-table.ts";
 import { stateOf } from "../op/state.ts";
+import { toldError } from "../told-error.ts";
 import { askAgent } from "./ask-agent.ts";
 import type { Uses } from "./uses.ts";
 
@@ -54,7 +55,8 @@ const USUAL_TOOL = "search";
 /** Searches; items have no numbers yet. */
 export async function find(request: SearchRequest, caller: OpCaller, signal: AbortSignal): Promise<SearchResult> {
   const { kind, query, options, source } = request;
-  const { clock } = caller.context.shared.ports;
+  const { shared } = caller.context;
+  const { clock } = shared.ports;
   const startedMs = clock.monotonic();
   const head = { type: kind, query, source };
   try {
@@ -65,7 +67,7 @@ export async function find(request: SearchRequest, caller: OpCaller, signal: Abo
     return { ...head, items, total: items.length, duration_ms: Math.round(clock.monotonic() - startedMs) };
   } catch (error) {
     const duration_ms = Math.round(clock.monotonic() - startedMs);
-    return { ...head, items: [], total: 0, duration_ms, error: MeshError.from(error).message };
+    return { ...head, items: [], total: 0, duration_ms, error: toldError(error, shared).message };
   }
 }
 

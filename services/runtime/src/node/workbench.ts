@@ -6,7 +6,7 @@
 
 import type { Log } from "@mesh/agent";
 import type { App } from "@mesh/assistants";
-import type { Clock } from "@mesh/kernel";
+import { type Clock, errorText } from "@mesh/kernel";
 import { McpClients } from "@mesh/mcp";
 import { HttpClient, ScriptBundler, ScriptHost } from "@mesh/scripts";
 
@@ -50,7 +50,14 @@ export class Workbench implements AsyncDisposable {
   constructor(options: WorkbenchOptions) {
     const { clock, dir, env, version, log, mark } = options;
     this.#options = options;
-    this.#scripts = new ScriptHost({ clock });
+    this.#scripts = new ScriptHost({
+      clock,
+      onInternalError: (error, op) => log("error", "an operation failed", { op, err: errorText(error) }),
+      onStuck: () => {
+        log("error", "a script's thread cannot be ended; it holds its memory until this process ends", {});
+        options.stuck?.();
+      },
+    });
     this.#http = new HttpClient({ clock });
     this.#mcp = new McpClients<OpCaller>({
       clock,

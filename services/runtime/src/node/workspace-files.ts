@@ -31,6 +31,7 @@ const MAX_ARGUMENTS = 1_000;
 const MAX_COMMAND_CHARS = 100_000;
 const COMMAND_LIMIT_MS = 600_000;
 const MAX_OUTPUT_BYTES = 1024 * 1024;
+const MAX_SHOWN_CHARS = 200;
 
 /** See the file comment. */
 export class WorkspaceFiles implements FilePort {
@@ -84,7 +85,8 @@ export class WorkspaceFiles implements FilePort {
   async stat(path: string): Promise<FileFacts | undefined> {
     const real = await this.#real(path);
     const facts = await stat(real).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT" || error.code === "ENOTDIR") return undefined;
+      // A name that is too long is nobody's.
+      if (/^(ENOENT|ENOTDIR|ENAMETOOLONG)$/.test(error.code ?? "")) return undefined;
       throw failure(path, error);
     });
     if (facts === undefined) return undefined;
@@ -144,7 +146,9 @@ export class WorkspaceFiles implements FilePort {
   async #real(path: string): Promise<string> {
     await mkdir(this.#options.dir, { recursive: true, mode: 0o700 });
     // A leading slash means the workspace's own root, as scripts know no other.
-    return this.#sandbox.resolve(path.replace(/^\/+/, ""));
+    return this.#sandbox.resolve(path.replace(/^\/+/, "")).catch((error: unknown) => {
+      throw failure(path, error);
+    });
   }
 
   async #told<Result>(path: string, work: (real: string) => Promise<Result>): Promise<Result> {
@@ -184,12 +188,24 @@ const REASONS: Readonly<Record<string, string>> = {
   ENOTEMPTY: "the folder is not empty; use RemoveAll",
   ENOSPC: "the disk of the device is full",
   EACCES: "the device does not allow it",
+  EPERM: "the device does not allow it",
+  EROFS: "the device does not allow it",
+  EBUSY: "it is in use",
+  EEXIST: "there is a file of that name",
+  EINVAL: "the device cannot do that with it",
+  EMFILE: "the device has too many files open; try again",
+  ENAMETOOLONG: "the name is too long",
+  ENXIO: "it is not a file",
   ELOOP: "a link stands in the way",
 };
 
+// The device's own words name its folders.
 function failure(path: string, error: unknown): unknown {
-  const reason = REASONS[(error as NodeJS.ErrnoException).code ?? ""];
-  if (reason === undefined || error instanceof MeshError) return error;
-  const code = (error as NodeJS.ErrnoException).code === "ENOENT" ? "not_found" : "failed_precondition";
-  return new MeshError(code, `${path}: ${reason}`, { cause: error });
+  const { code: errno, syscall } = error as NodeJS.ErrnoException;
+  if (error instanceof MeshError || errno === undefined || syscall === undefined) return error;
+  const reason = REASONS[errno] ?? `the device refused it (${errno})`;
+  const name = path.length > MAX_SHOWN_CHARS ? `${path.slice(0, MAX_SHOWN_CHARS)}…` : path;
+  return new MeshError(errno === "ENOENT" ? "not_found" : "failed_precondition", `${name}: ${reason}`, {
+    cause: error,
+  });
 }

@@ -3,12 +3,12 @@
 import { isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
 import type { AgentOutcome, OpIo } from "@mesh/scripts";
 
-import type { AgentContext } from "../agent-context.ts";
 import type { AgentResponse } from "../agent-request.ts";
 import { readChatMessages } from "../chat-message.ts";
 import { skips } from "../skip.ts";
+import { toldError } from "../told-error.ts";
 import { ChunkTap } from "./chunk-tap.ts";
-import type { OpHandlers } from "./op-table.ts";
+import type { OpCaller, OpHandlers } from "./op-table.ts";
 import { arrived, together, type Until } from "./race.ts";
 
 const MAX_REQUESTS = 64;
@@ -21,20 +21,20 @@ interface Asked {
 
 /** Handlers of calls from agent to agent. */
 export const AGENT_OPS: OpHandlers = {
-  "agent.Call": ({ context }, [agent, messages, options, onChunk], io) => {
+  "agent.Call": (caller, [agent, messages, options, onChunk], io) => {
     const asked = { agent, messages, options: options ?? {} };
     const tap = new ChunkTap(onChunk, io);
-    return outcomeOf(asked, context, { tap, isSilent: skips(asked.options, "output"), signal: io.signal });
+    return outcomeOf(asked, caller, { tap, isSilent: skips(asked.options, "output"), signal: io.signal });
   },
-  "agent.All": ({ context }, [requests, onChunk], io) => several(context, requests, { onChunk, io, until: "all" }),
-  "agent.Any": async ({ context }, [requests, onChunk], io) =>
-    arrived(await several(context, requests, { onChunk, io, until: "any" })),
-  "agent.Race": async ({ context }, [requests, onChunk], io) =>
-    arrived(await several(context, requests, { onChunk, io, until: "race" })),
+  "agent.All": (caller, [requests, onChunk], io) => several(caller, requests, { onChunk, io, until: "all" }),
+  "agent.Any": async (caller, [requests, onChunk], io) =>
+    arrived(await several(caller, requests, { onChunk, io, until: "any" })),
+  "agent.Race": async (caller, [requests, onChunk], io) =>
+    arrived(await several(caller, requests, { onChunk, io, until: "race" })),
 };
 
 function several(
-  context: AgentContext,
+  caller: OpCaller,
   requests: readonly Json[],
   { onChunk, io, until }: { readonly onChunk: number | null; readonly io: OpIo; readonly until: Until },
 ): Promise<readonly (AgentOutcome | null)[]> {
@@ -45,7 +45,7 @@ function several(
     const asked = readRequest(request);
     if (asked === undefined) return { agent_id: "", error: `request ${index} must be {agent, messages}` };
     // Several agents writing into one stream could not be told apart by those who read it.
-    return outcomeOf(asked, context, { tap: new ChunkTap(onChunk, io, [asked.agent, index]), isSilent: true, signal });
+    return outcomeOf(asked, caller, { tap: new ChunkTap(onChunk, io, [asked.agent, index]), isSilent: true, signal });
   });
   return together(jobs, until, io.signal);
 }
@@ -60,7 +60,7 @@ function readRequest(request: Json): Asked | undefined {
 /** Calls one agent; its failure is its outcome. */
 async function outcomeOf(
   { agent, messages, options }: Asked,
-  context: AgentContext,
+  { context, scripts }: OpCaller,
   { tap, isSilent, signal }: { readonly tap: ChunkTap; readonly isSilent: boolean; readonly signal: AbortSignal },
 ): Promise<AgentOutcome> {
   try {
@@ -71,6 +71,7 @@ async function outcomeOf(
       metadata: isObject(metadata) ? metadata : {},
       tap: tap.take,
       signal: AbortSignal.any([context.signal, signal, tap.stopped]),
+      scripts,
     });
     const response = await context.shared.callAgent(
       { assistantId: agent, messages: readChatMessages(messages, "messages"), options },
@@ -81,7 +82,7 @@ async function outcomeOf(
   } catch (error) {
     await tap.seen();
     if (tap.stopped.aborted) return { agent_id: agent, content: tap.said };
-    return { agent_id: agent, error: MeshError.from(error).message };
+    return { agent_id: agent, error: toldError(error, context.shared).message };
   }
 }
 

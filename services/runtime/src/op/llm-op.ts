@@ -9,6 +9,7 @@ import { readChatMessages, toLoop } from "../chat-message.ts";
 import { targetOf } from "../model-call.ts";
 import { askModel, CALLER, type SourcedTool } from "../model-run.ts";
 import { OutputStream } from "../output-stream.ts";
+import { toldError } from "../told-error.ts";
 import { ChunkTap } from "./chunk-tap.ts";
 import type { OpCaller, OpHandlers } from "./op-table.ts";
 import { arrived, together, type Until } from "./race.ts";
@@ -125,7 +126,7 @@ export async function outcomeOf(asked: Asked, caller: OpCaller, how: How): Promi
   } catch (error) {
     await how.tap.seen();
     if (how.tap.stopped.aborted) return { connector, content: how.tap.said };
-    return { connector, error: MeshError.from(error).message };
+    return { connector, error: toldError(error, caller.context.shared).message };
   }
 }
 

@@ -9,6 +9,8 @@ import type { AgentContext } from "../agent-context.ts";
 export interface OpCaller {
   readonly context: AgentContext;
   readonly assistantId: string;
+  /** How many calls of scripts are around this one; those around the agent when absent. */
+  readonly scripts?: number;
 }
 
 /** Serves one operation; what it throws is thrown in the script. */

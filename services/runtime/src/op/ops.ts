@@ -1,7 +1,7 @@
-/** All operations of scripts in one table, with their arguments checked before a handler sees them. */
+/** All operations of scripts in one table; the script host has checked their arguments. */
 
-import { isObject, type Json, MeshError } from "@mesh/kernel";
-import { type HostOps, OP_ARGS, type OpArgKind, type OpName } from "@mesh/scripts";
+import { type Json, MeshError } from "@mesh/kernel";
+import type { HostOps } from "@mesh/scripts";
 
 import { AGENT_OPS } from "./agent-op.ts";
 import { LLM_OPS } from "./llm-op.ts";
@@ -34,55 +34,7 @@ export function opsOf(caller: OpCaller): HostOps {
     invoke(op, args, io) {
       const handler = HANDLERS.get(op);
       if (handler === undefined) throw new MeshError("unimplemented", `${op} is not available in a run`);
-      checkArgs(op, args);
       return handler(caller, args, io) as Json | undefined | Promise<Json | undefined>;
     },
   };
-}
-
-function checkArgs(op: string, args: readonly Json[]): void {
-  const kinds: readonly OpArgKind[] = OP_ARGS[op as OpName];
-  for (const [index, kind] of kinds.entries()) {
-    const value = args[index] ?? null;
-    if (!isKind(value, kind)) {
-      throw new MeshError("invalid_argument", `${op}: argument ${index + 1} must be ${WORDS[kind]}`);
-    }
-  }
-}
-
-const WORDS: Readonly<Record<OpArgKind, string>> = {
-  text: "a text",
-  "text?": "a text",
-  number: "a number",
-  "number?": "a number",
-  value: "a value",
-  list: "a list",
-  texts: "a list of texts",
-  record: "an object",
-  "record?": "an object",
-  callback: "a function",
-  "callback?": "a function",
-};
-
-function isKind(value: Json, kind: OpArgKind): boolean {
-  if (kind.endsWith("?") && value === null) return true;
-  switch (kind) {
-    case "text":
-    case "text?":
-      return typeof value === "string";
-    case "number":
-    case "number?":
-    case "callback":
-    case "callback?":
-      return typeof value === "number";
-    case "list":
-      return Array.isArray(value);
-    case "texts":
-      return Array.isArray(value) && value.every((each) => typeof each === "string");
-    case "record":
-    case "record?":
-      return isObject(value);
-    case "value":
-      return true;
-  }
 }

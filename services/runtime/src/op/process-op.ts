@@ -4,6 +4,7 @@ import { translator } from "@mesh/assistants";
 import { isObject, type Json, MeshError } from "@mesh/kernel";
 import type { ProcessCaller, ProcessOutcome } from "@mesh/scripts";
 
+import { toldError } from "../told-error.ts";
 import type { OpCaller, OpHandlers } from "./op-table.ts";
 import { together, type Until } from "./race.ts";
 
@@ -22,7 +23,7 @@ export const PROCESS_OPS: OpHandlers = {
     if (!(delayMs >= 0 && delayMs <= MAX_DELAY_MS)) {
       throw new MeshError("invalid_argument", `time.After waits 0 to ${MAX_DELAY_MS} ms`);
     }
-    context.shared.later(delayMs, () => callProcess(caller, name, args, context.signal));
+    context.shared.later(delayMs, (over) => callProcess(caller, name, args, AbortSignal.any([context.signal, over])));
     return undefined;
   },
   "http.Send": (caller, [request], io) => {
@@ -53,11 +54,13 @@ export const PROCESS_OPS: OpHandlers = {
     const assistant = app.assistants.get(assistantId);
     return assistant === undefined ? text : (translator(assistant, context.locale, app)(text) ?? text);
   },
-  "log.Write": ({ context, assistantId }, [source, level, text]) => {
-    context.shared.write({
+  "log.Write": async ({ context: { shared }, assistantId }, [source, level, text]) => {
+    shared.write({
       type: "log",
       props: { level, source, assistant_id: assistantId, text: text.slice(0, MAX_LOG_CHARS) },
     });
+    // A script that writes without end waits for its reader.
+    await shared.drained();
     return undefined;
   },
 };
@@ -104,7 +107,7 @@ function several(
       const data = await callProcess(caller, process, args as readonly Json[], stopped);
       return data === undefined ? {} : { data };
     } catch (error) {
-      return { error: MeshError.from(error).message };
+      return { error: toldError(error, caller.context.shared).message };
     }
   });
   return together(jobs, until, signal);

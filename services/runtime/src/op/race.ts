@@ -4,6 +4,8 @@
  * Outcomes never reject: a failure is an outcome with an `error`. Losers are cancelled, not left running at the user's cost.
  */
 
+import { setMaxListeners } from "node:events";
+
 /** One piece of work; it must end soon after its signal aborts. */
 export type Job<Outcome> = (signal: AbortSignal) => Promise<Outcome>;
 
@@ -24,6 +26,8 @@ export async function together<Outcome extends { readonly error?: string }>(
   const outcomes: (Outcome | null)[] = jobs.map(() => null);
   const stop = new AbortController();
   const all = AbortSignal.any([signal, stop.signal]);
+  // Each job listens; a warning about it would be for nobody.
+  setMaxListeners(0, all);
   await new Promise<void>((resolve, reject) => {
     const settled = jobs.map(async (job, index) => {
       const outcome = await job(all);

@@ -22,6 +22,7 @@ import { callProcess } from "../op/process-op.ts";
 import { stateOf } from "../op/state.ts";
 import { callFunction } from "../script-call.ts";
 import type { StatePort } from "../state-port.ts";
+import { toldError } from "../told-error.ts";
 import { stateStores } from "./state-store.ts";
 
 /** What the processes of a run need. */
@@ -49,7 +50,7 @@ export async function callToolProcess(
   caller: OpCaller,
   signal: AbortSignal,
 ): Promise<Json | undefined> {
-  if (/^(agents|scripts)\./.test(name)) return callFunction(name, args, caller, "last");
+  if (/^(agents|scripts)\./.test(name)) return callFunction(name, { args, ctxAt: "last" }, caller, signal);
   return callProcess(caller, name, args, signal);
 }
 
@@ -66,14 +67,14 @@ const modelGroup: ProcessGroup = addressedGroup(({ id, method, args }, caller) =
 
 /** `scripts.<path>.<Function>` and `agents.<assistant>.<path>.<Function>`. */
 const scriptGroup: ProcessGroup = addressedGroup(({ name, args }, caller) =>
-  callFunction(name, args.values, callerOf(caller), "none"),
+  callFunction(name, { args: args.values, ctxAt: "none" }, callerOf(caller), caller.signal),
 );
 
 const agentGroup: ProcessGroup = functionGroup({
   /** An agent without a reader: `{assistant_id, messages, model?, metadata?, locale?, timeout?}`. */
   Call: async (args, caller) => {
     const request = args.object(0, "request");
-    const { context } = callerOf(caller);
+    const { context, scripts } = callerOf(caller);
     const { assistant_id: agent, messages = [], model, metadata, locale } = request;
     if (typeof agent !== "string" || agent === "") return args.refuse("needs the assistant_id of an agent");
     const options: JsonObject = typeof model === "string" ? { connector: model } : {};
@@ -82,6 +83,7 @@ const agentGroup: ProcessGroup = functionGroup({
       skipTrace: false,
       metadata: isObject(metadata) ? metadata : {},
       signal: AbortSignal.any([context.signal, caller.signal]),
+      scripts,
     });
     if (typeof locale === "string") fork.locale = locale;
     try {
@@ -90,7 +92,7 @@ const agentGroup: ProcessGroup = functionGroup({
       const content = response.completion?.content ?? "";
       return { agent_id: agent, response: response as unknown as Json, content };
     } catch (error) {
-      return { agent_id: agent, error: MeshError.from(error).message };
+      return { agent_id: agent, error: toldError(error, context.shared).message };
     }
   },
 });

@@ -37,6 +37,8 @@ export interface AppRunOptions {
   readonly userId?: string;
   readonly chatId?: string;
   readonly workspaceId?: string;
+  /** The built-in demo model answers, in place of a script. */
+  readonly usesDemo?: boolean;
   readonly locale?: string;
   readonly onMessage?: (message: OutputMessage) => void;
 }
@@ -73,7 +75,7 @@ export class TestApp implements AsyncDisposable {
   async run(assistantId: string, input: string, options: AppRunOptions = {}): Promise<AppRun> {
     const provider = new ScriptedProvider(...(options.steps ?? []));
     const providers = createProviders({ clock: systemClock, env: {} });
-    providers.register(provider).register(provider, "openai-completions");
+    if (options.usesDemo !== true) providers.register(provider).register(provider, "openai-completions");
     const messages: OutputMessage[] = [];
     const { userId = "user_1", workspaceId = "ws_1", chatId, locale = "en-us" } = options;
     const { signal = new AbortController().signal } = options;

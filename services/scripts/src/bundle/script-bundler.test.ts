@@ -36,7 +36,7 @@ function InBlock() {}
       const hidden = async (x: number) => x;
       function* Generator() {}
       class Klass {}
-      export { Klass, Create as Alias };
+      export { Klass, Create as Alias, VALUE as Constant };
     `,
   });
   expect([...functions].toSorted()).toEqual(

@@ -23,8 +23,9 @@ export type AskForBytes = (bytes: number) => void;
 
 /** Changes the context's intrinsics, once, before script code runs. */
 export function harden(askForBytes: AskForBytes): void {
-  for (const name of ["SharedArrayBuffer", "Atomics", "WebAssembly", "FinalizationRegistry"]) {
-    Reflect.deleteProperty(globalThis, name);
+  for (const name of ["SharedArrayBuffer", "Atomics", "WebAssembly", "FinalizationRegistry", "gc"]) {
+    // `gc` is declared by V8 itself and can only be emptied.
+    if (!Reflect.deleteProperty(globalThis, name)) Reflect.set(globalThis, name, undefined);
   }
   Error.stackTraceLimit = STACK_FRAMES;
   Object.defineProperty(Error, "prepareStackTrace", { value: undefined, writable: false, configurable: false });

@@ -84,7 +84,7 @@ test("a call that waits for a worker leaves the queue", async () => {
 test("a worker that dies in the middle of a call fails the call with a reason, once", async () => {
   const program = await new ScriptBundler().bundle({ read: () => SCRIPT }, "src/index.ts");
   const listener: WorkerListener = { message: () => undefined, ended: () => undefined };
-  const worker = new ScriptWorker({ scriptMb: 64, hardMb: 256, bufferMb: 16 }, listener);
+  const worker = new ScriptWorker({ hardMb: 256, bufferMb: 16 }, listener);
   const call = new RunningCall(
     {
       clock: systemClock,

@@ -78,7 +78,7 @@ export class ScriptHost {
     this.#pool = new WorkerPool(deps.clock, {
       ...poolSizes,
       maxRunning: Math.max(MIN_RUNNING, availableParallelism()),
-      memory: { scriptMb: heapMb, hardMb: Math.max(HARD_HEAP_MB, heapMb * 2), bufferMb },
+      memory: { hardMb: Math.max(HARD_HEAP_MB, heapMb * 2), bufferMb },
     });
     this.#watchdog = new Watchdog(deps.clock, heapMb);
     this.#callDeps = {

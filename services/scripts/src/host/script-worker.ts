@@ -9,9 +9,7 @@ import { type FromWorker, SHARED, type ToWorker, WORKER_STATES, type WorkerStart
 
 /** Memory of a worker, in MB. */
 export interface WorkerMemory {
-  /** Heap and buffers a script may use; beyond it the call is ended. */
-  readonly scriptMb: number;
-  /** Where V8 gives up; far above, since one allocation past it would end the whole process. */
+  /** Where V8 gives up; far above what a script may use, since one allocation past it would end the whole process. */
   readonly hardMb: number;
   readonly bufferMb: number;
 }

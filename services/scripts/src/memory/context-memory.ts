@@ -18,6 +18,8 @@ export class ContextMemory {
   readonly #maxBytes: number;
   #version = 0;
   #snapshot: string | undefined;
+  /** Bytes of changes since the size was last known, and that size. */
+  #unmeasured = 0;
 
   constructor(now: () => number, maxBytes: number = MAX_BYTES) {
     this.#namespace = new MemoryNamespace(now);
@@ -55,8 +57,6 @@ export class ContextMemory {
     }
     this.#unmeasured = bytes;
   }
-
-  #unmeasured = 0;
 }
 
 function parseChanges(text: string): MemoryChanges {

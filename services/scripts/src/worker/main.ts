@@ -3,7 +3,8 @@
  * guest inside (`npm run gen`), so that it starts the same from sources and from built code.
  */
 
-import { Script } from "node:vm";
+import { getHeapStatistics, setFlagsFromString } from "node:v8";
+import { runInNewContext, Script } from "node:vm";
 import { parentPort, workerData } from "node:worker_threads";
 
 import { CallService } from "./call-service.ts";
@@ -16,14 +17,32 @@ declare const GUEST_SOURCE: string;
 type Call = Extract<ToWorker, { kind: "call" }>;
 
 const MAX_PROGRAMS = 64;
+/** A heap that has grown so far since the last collection is cleaned while nobody waits. */
+const GROWTH_BYTES = 32 * 1024 * 1024;
 
 const start = workerData as WorkerStart;
 const port = parentPort;
 const shared = new Int32Array(start.shared);
 const guest = new Script(GUEST_SOURCE, { filename: "yao:guest" });
 const programs = new Map<string, Script>();
+const collectGarbage = garbageCollector();
 /** Made ahead while the worker is idle. */
 let spare: Sandbox | undefined = new Sandbox(guest);
+let heapAfterCollection = getHeapStatistics().used_heap_size;
+
+/** V8's own function, which new contexts show from here on; the guest takes it away from scripts. */
+function garbageCollector(): () => void {
+  // Never unset: the flag is the process's, and another worker may be just about to look.
+  setFlagsFromString("--expose-gc");
+  return runInNewContext("gc") as () => void;
+}
+
+/** The heap's limit is so high (see the host) that V8 alone would let hundreds of megabytes of old contexts pile up. */
+function tidy(): void {
+  if (getHeapStatistics().used_heap_size < heapAfterCollection + GROWTH_BYTES) return;
+  collectGarbage();
+  heapAfterCollection = getHeapStatistics().used_heap_size;
+}
 
 function programOf({ program }: Call): Script {
   const known = programs.get(program.digest);
@@ -81,5 +100,6 @@ port?.on("message", (message: ToWorker) => {
   if (message.kind !== "call") return;
   serve(message);
   spare = new Sandbox(guest);
+  tidy();
 });
 post({ kind: "ready" });
