@@ -66,6 +66,8 @@ export type ToRunner =
 export type FromRunner =
   | { readonly kind: "ready" }
   | { readonly kind: "pong" }
+  /** A script cannot be ended: give this runner no more runs. */
+  | { readonly kind: "stuck" }
   /** The app is loaded and the assistant is about to run. */
   | { readonly kind: "started"; readonly runId: string; readonly epoch: number }
   | { readonly kind: "message"; readonly runId: string; readonly epoch: number; readonly message: OutputMessage }

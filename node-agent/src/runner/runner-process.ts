@@ -154,7 +154,9 @@ export class RunnerProcess {
   #receive(message: unknown): void {
     if (!isFromRunner(message)) return;
     if (message.kind === "pong") this.#pong?.();
-    if (message.kind === "ready" || message.kind === "pong") return;
+    // Its other runs go on; the next one gets a fresh process.
+    if (message.kind === "stuck") this.isRetired = true;
+    if (message.kind === "ready" || message.kind === "pong" || message.kind === "stuck") return;
     const key = keyOf(message);
     const listener = this.#runs.get(key);
     if (listener === undefined) return;

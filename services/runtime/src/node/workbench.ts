@@ -27,6 +27,8 @@ export interface WorkbenchOptions {
   readonly mark?: Readonly<Record<string, string>>;
   readonly version: string;
   readonly log: Log;
+  /** Called when a script cannot be ended: this process should take no more runs. */
+  readonly stuck?: () => void;
 }
 
 /** What one run brings. */
