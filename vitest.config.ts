@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-const INFRA = ["{proto,services,coordinator,node-agent}/**/*.{pg,nats,infra}.test.ts", "tests/infra/**/*.test.ts"];
+const INFRA = ["{proto,services,coordinator,node-agent}/**/*.{pg,nats,infra}.test.ts", "tests/spec/**/*.test.ts"];
 const conditions = ["@mesh/source", "node"];
 const shared = { resolve: { conditions }, ssr: { resolve: { conditions } } };
 

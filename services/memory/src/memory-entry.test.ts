@@ -46,6 +46,8 @@ test.each<[EntryMethod, Json | undefined, Json[], Json | undefined, Json | undef
   ["ArrayLen", undefined, [], 0, undefined],
   ["ArrayGet", ["a"], [0], "a", ["a"]],
   ["ArrayGet", ["a"], [1], null, ["a"]],
+  ["ArrayGet", ["a", "b"], [-1], "b", ["a", "b"]],
+  ["ArraySet", ["a", "b"], [-1, "c"], undefined, ["a", "c"]],
   ["ArraySet", ["a", "b"], [1, "c"], undefined, ["a", "c"]],
   ["ArraySlice", [0, 1, 2, 3], [1, 3], [1, 2], [0, 1, 2, 3]],
   ["ArraySlice", [0, 1, 2, 3], [-2], [2, 3], [0, 1, 2, 3]],

@@ -104,12 +104,13 @@ const OPERATIONS: Readonly<Record<EntryMethod, Operation>> = {
     return entry === undefined ? { result: 0 } : kept(entry, rest, key, rest.length);
   },
   ArrayLen: (entry, _args, key) => ({ result: listOf(entry, key).length }),
-  ArrayGet: (entry, [index = 0], key) => ({ result: listOf(entry, key).at(whole(index, "index")) ?? null }),
+  ArrayGet: (entry, [index = 0], key) => ({ result: listOf(entry, key).at(signed(index, "index")) ?? null }),
   ArraySet: (entry, [index = 0, value = null], key) => {
     const list = listOf(entry, key);
-    const at = whole(index, "index");
-    if (at < list.length) return kept(entry, list.with(at, value), key, undefined);
-    throw invalid(`"${key}" has ${list.length} elements; there is none at ${at}`);
+    const given = signed(index, "index");
+    const at = given < 0 ? list.length + given : given;
+    if (at >= 0 && at < list.length) return kept(entry, list.with(at, value), key, undefined);
+    throw invalid(`"${key}" has ${list.length} elements; there is none at ${given}`);
   },
   // As documented, a negative end is the last element of the slice and a positive one the first behind it.
   ArraySlice: (entry, [start = 0, end], key) => {

@@ -364,6 +364,24 @@ describe("tools over MCP", () => {
     expect(outcome?.next).toEqual([expect.stringContaining("cannot"), 4]);
   });
 
+  test("a call whose arguments do not fit is told to Next like one that failed", async () => {
+    const app = appOf(
+      TOOLS,
+      assistant("a", {
+        prompt: "x",
+        package: { mcp: { servers: ["math"] } },
+        hooks: `function Next(ctx, { tools }) { return { data: tools.map((t) => [t.server, t.tool, !!t.error]) }; }`,
+      }),
+    );
+    const wrong = { calls: [{ name: "math__add", arguments: { a: "x" } }] };
+    const { outcome } = await app.run("a", "x", { steps: [wrong, wrong, wrong] });
+    expect(outcome?.next).toEqual([
+      ["math", "add", true],
+      ["math", "add", true],
+      ["math", "add", true],
+    ]);
+  });
+
   test("hooks use the servers themselves", async () => {
     const app = appOf(
       TOOLS,

@@ -156,7 +156,8 @@ export async function askModel(request: ModelRequest, context: ModelRunContext):
     ? await withLastAnswer({ result, config, io, ...(fallback === undefined ? {} : { fallback }) })
     : result;
   shared.spend(ended.stats);
-  return answerOf(ended, responses, { thrown: provider.failure, rounds });
+  const told = [...responses, ...refusedCalls(ended.messages, request.tools, responses)];
+  return answerOf(ended, told, { thrown: provider.failure, rounds });
 }
 
 /** What of a tool's output does not fit the history stays readable for the model while the run lasts. */
@@ -224,6 +225,33 @@ function parsedResult(
 function hasFailedTool(messages: readonly AgentMessage[]): boolean {
   const lastAnswer = messages.findLastIndex((message) => message.role === "assistant");
   return messages.slice(lastAnswer + 1).some((message) => message.role === "toolResult" && message.isError);
+}
+
+/** Calls that never reached their tool, such as those whose arguments do not fit its schema. */
+function refusedCalls(
+  messages: readonly AgentMessage[],
+  tools: readonly SourcedTool[],
+  responses: readonly ToolResponse[],
+): readonly ToolResponse[] {
+  const known = new Set(responses.map((response) => response.toolcall_id));
+  const asked = new Map(
+    messages
+      .flatMap((message) => (message.role === "assistant" ? toolCallsOf(message) : []))
+      .map((call) => [call.id, call]),
+  );
+  return messages.flatMap((message): ToolResponse[] => {
+    if (message.role !== "toolResult" || !message.isError || known.has(message.toolCallId)) return [];
+    const tool = tools.find((each) => each.tool.name === message.toolName);
+    return [
+      {
+        toolcall_id: message.toolCallId,
+        server: tool?.server ?? "",
+        tool: tool?.name ?? message.toolName,
+        arguments: asked.get(message.toolCallId)?.arguments ?? {},
+        error: messageText(message),
+      },
+    ];
+  });
 }
 
 function answerOf(

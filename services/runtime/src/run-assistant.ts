@@ -201,7 +201,8 @@ async function remember(
 }
 
 function outcomeOf({ completion, next }: AgentResponse, spoken: SpokenText, { stats }: RunShared): RunOutcome {
-  const said = completion?.content ?? spoken.text;
+  // A model that only called tools has said nothing; what the hooks have sent is what was said.
+  const said = completion === undefined || completion.content === "" ? spoken.text : completion.content;
   const made = next === undefined || next === null ? "" : typeof next === "string" ? next : JSON.stringify(next);
   return {
     output: said === "" ? made : said,

@@ -74,7 +74,7 @@ async function outcomeOf(
       scripts,
     });
     const response = await context.shared.callAgent(
-      { assistantId: agent, messages: readChatMessages(messages, "messages"), options },
+      { assistantId: agent, messages: readChatMessages(saidBy(messages), "messages"), options },
       fork,
     );
     await tap.seen();
@@ -84,6 +84,11 @@ async function outcomeOf(
     if (tap.stopped.aborted) return { agent_id: agent, content: tap.said };
     return { agent_id: agent, error: toldError(error, context.shared).message };
   }
+}
+
+/** A plain text is what a user says. */
+function saidBy(messages: Json): Json {
+  return typeof messages === "string" ? [{ role: "user", content: messages }] : messages;
 }
 
 function contentOf({ completion }: AgentResponse): { readonly content?: string } {

@@ -5,7 +5,14 @@ import { Worker } from "node:worker_threads";
 import { errorText } from "@mesh/kernel";
 
 import { WORKER_SOURCE } from "../gen/worker.ts";
-import { type FromWorker, SHARED, type ToWorker, WORKER_STATES, type WorkerStart } from "../worker/protocol.ts";
+import {
+  type FromWorker,
+  MAX_PROGRAMS,
+  SHARED,
+  type ToWorker,
+  WORKER_STATES,
+  type WorkerStart,
+} from "../worker/protocol.ts";
 
 /** Memory of a worker, in MB. */
 export interface WorkerMemory {
@@ -32,7 +39,7 @@ const OUT_OF_MEMORY = "ERR_WORKER_OUT_OF_MEMORY";
 export class ScriptWorker {
   readonly #worker: Worker;
   readonly #shared: Int32Array;
-  /** Programs the thread has been given. */
+  /** Programs the thread has, in the order it was given them. */
   readonly #programs = new Set<string>();
   #listener: WorkerListener;
   #end: WorkerEnd | undefined;
@@ -84,6 +91,8 @@ export class ScriptWorker {
   send(message: ToWorker): void {
     if (message.kind === "call") {
       this.#programs.add(message.program.digest);
+      const [oldest] = this.#programs;
+      if (this.#programs.size > MAX_PROGRAMS && oldest !== undefined) this.#programs.delete(oldest);
       Atomics.store(this.#shared, SHARED.waitedMs, 0);
       Atomics.store(this.#shared, SHARED.state, WORKER_STATES.running);
     }

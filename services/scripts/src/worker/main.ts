@@ -8,7 +8,7 @@ import { runInNewContext, Script } from "node:vm";
 import { parentPort, workerData } from "node:worker_threads";
 
 import { CallService } from "./call-service.ts";
-import { type FromWorker, SHARED, type ToWorker, WORKER_STATES, type WorkerStart } from "./protocol.ts";
+import { type FromWorker, MAX_PROGRAMS, SHARED, type ToWorker, WORKER_STATES, type WorkerStart } from "./protocol.ts";
 import { Sandbox } from "./sandbox.ts";
 
 /** The guest's text; put in by the bundler. */
@@ -16,7 +16,6 @@ declare const GUEST_SOURCE: string;
 
 type Call = Extract<ToWorker, { kind: "call" }>;
 
-const MAX_PROGRAMS = 64;
 /** A heap that has grown so far since the last collection is cleaned while nobody waits. */
 const GROWTH_BYTES = 32 * 1024 * 1024;
 
@@ -24,7 +23,8 @@ const start = workerData as WorkerStart;
 const port = parentPort;
 const shared = new Int32Array(start.shared);
 const guest = new Script(GUEST_SOURCE, { filename: "yao:guest" });
-const programs = new Map<string, Script>();
+/** The text of one that was never compiled: it may not compile, and that is told at every call of it. */
+const programs = new Map<string, Script | string>();
 const collectGarbage = garbageCollector();
 /** Made ahead while the worker is idle. */
 let spare: Sandbox | undefined = new Sandbox(guest);
@@ -45,12 +45,13 @@ function tidy(): void {
 }
 
 function programOf({ program }: Call): Script {
-  const known = programs.get(program.digest);
-  if (known !== undefined) return known;
-  const script = new Script(program.code ?? "", { filename: program.file });
-  programs.set(program.digest, script);
+  const known = programs.get(program.digest) ?? program.code ?? "";
+  if (typeof known !== "string") return known;
+  programs.set(program.digest, known);
   const [oldest] = programs.keys();
   if (programs.size > MAX_PROGRAMS && oldest !== undefined) programs.delete(oldest);
+  const script = new Script(known, { filename: program.file });
+  programs.set(program.digest, script);
   return script;
 }
 

@@ -23,6 +23,9 @@ export const SHARED = {
   words: 4,
 } as const;
 
+/** Programs a worker keeps, the latest to come; the host counts along, so that it sends again what the worker has let go. */
+export const MAX_PROGRAMS = 64;
+
 /** What a worker is doing. */
 export const WORKER_STATES = { idle: 0, running: 1, waiting: 2 } as const;
 
