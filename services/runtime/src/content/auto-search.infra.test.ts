@@ -112,7 +112,7 @@ describe("a call that asks for a search", () => {
       `return { data: '["high", "mid"]' };`,
     ];
     for (const list of lists)
-      expect((await search(keywords(list), { search: true })).prompt).toContain("about high mid");
+      expect((await search(keywords(list), { search: true })).prompt).toContain("about high mid 10");
     for (const useless of ["return null;", `return { data: [{}, 7, ""] };`, `throw new Error("no");`]) {
       expect((await search(keywords(useless), { search: true })).prompt).toContain("about cats");
     }

@@ -62,7 +62,9 @@ const NO_DESCRIBERS = { vision: "", audio: "" };
 export function describe(described: Described, scope: DescribeScope): Promise<string> {
   const { described: known } = scope.context.shared;
   const digest = createHash("sha256").update(described.file.bytes).digest("hex");
-  const key = JSON.stringify([described.sense, scope.describer ?? "", digest]);
+  const { describer = "", assistantId } = scope;
+  // The same name of a server may mean another one to another assistant.
+  const key = JSON.stringify([described.sense, describer, describer.startsWith("mcp:") ? assistantId : "", digest]);
   const before = known.get(key);
   if (before !== undefined) return before;
   const words = inWords(described, scope);

@@ -431,7 +431,9 @@ describe("images at addresses", () => {
     const server = await serving();
     const app = appOf(assistant("a", { prompt: "x" }));
     const at = (path: string): JsonObject => ({ type: "image_url", image_url: { url: `${server.url}${path}` } });
-    const { provider } = await ask(app, [at("/dot.png"), at("/page"), at("/gone"), at("/large"), at("/lie")], ok);
+    const document = { type: "file", file: { url: `${server.url}/dot.png` } };
+    const parts = [at("/dot.png"), at("/page"), at("/gone"), at("/large"), at("/lie"), document];
+    const { provider } = await ask(app, parts, ok);
     expect(told(provider.requests[0])).toEqual([
       SHOWN,
       expect.stringContaining("is not an image"),
@@ -439,6 +441,8 @@ describe("images at addresses", () => {
       expect.stringContaining("larger than"),
       // Text under the name of an image is text.
       expect.stringContaining("File: lie"),
+      // Other files are not fetched.
+      expect.stringContaining("cannot be read"),
     ]);
   });
 
