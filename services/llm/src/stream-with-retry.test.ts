@@ -1,6 +1,8 @@
 import { FakeClock } from "@mesh/kernel/testing";
 import { describe, expect, test } from "vitest";
 
+// Loaded with its first call otherwise, and the clock of these tests does not wait for that.
+import "./completions.ts";
 import type { AssistantMessage } from "./message.ts";
 import type { RetryConfig, StreamConfig, StreamEvent, Timeouts } from "./provider.ts";
 import { createProviders } from "./providers.ts";

@@ -156,7 +156,7 @@ export async function askModel(request: ModelRequest, context: ModelRunContext):
     ? await withLastAnswer({ result, config, io, ...(fallback === undefined ? {} : { fallback }) })
     : result;
   shared.spend(ended.stats);
-  const told = [...responses, ...refusedCalls(ended.messages, request.tools, responses)];
+  const told = inOrder([...responses, ...refusedCalls(ended.messages, request.tools, responses)], ended.messages);
   return answerOf(ended, told, { thrown: provider.failure, rounds });
 }
 
@@ -252,6 +252,16 @@ function refusedCalls(
       },
     ];
   });
+}
+
+/** As the model was told of them; those of a history that was cut come first. */
+function inOrder(responses: readonly ToolResponse[], messages: readonly AgentMessage[]): readonly ToolResponse[] {
+  const places = new Map<string, number>();
+  for (const [place, message] of messages.entries()) {
+    if (message.role === "toolResult") places.set(message.toolCallId, place);
+  }
+  const placeOf = ({ toolcall_id: id }: ToolResponse): number => places.get(id) ?? -1;
+  return responses.toSorted((a, b) => placeOf(a) - placeOf(b));
 }
 
 function answerOf(

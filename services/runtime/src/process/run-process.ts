@@ -3,18 +3,16 @@
  * connectors.
  */
 
-import { isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
+import { isObject, type Json, MeshError } from "@mesh/kernel";
 import {
   addressedGroup,
   functionGroup,
-  type ProcessCaller,
   type ProcessGroup,
   type ProcessRegistry,
   standardProcesses,
   type StandardProcessDeps,
 } from "@mesh/scripts";
 
-import { readChatMessages } from "../chat-message.ts";
 import { ChunkTap } from "../op/chunk-tap.ts";
 import { outcomeOf } from "../op/llm-op.ts";
 import type { OpCaller } from "../op/op-table.ts";
@@ -22,7 +20,8 @@ import { callProcess } from "../op/process-op.ts";
 import { stateOf } from "../op/state.ts";
 import { callFunction } from "../script-call.ts";
 import type { StatePort } from "../state-port.ts";
-import { toldError } from "../told-error.ts";
+import { agentGroup } from "./agent-group.ts";
+import { callerOf } from "./run-caller.ts";
 import { stateStores } from "./state-store.ts";
 
 /** What the processes of a run need. */
@@ -54,12 +53,6 @@ export async function callToolProcess(
   return callProcess(caller, name, args, signal);
 }
 
-/** Who calls, as the runtime put it there. */
-function callerOf({ ctx }: ProcessCaller): OpCaller {
-  if (ctx === undefined) throw new MeshError("internal", "a process was called outside of a run");
-  return ctx as OpCaller;
-}
-
 const modelGroup: ProcessGroup = addressedGroup(({ id, method, args }, caller) => {
   const { context } = callerOf(caller);
   return stateOf(context).call("models", method, [id, ...args.values], caller.signal);
@@ -69,33 +62,6 @@ const modelGroup: ProcessGroup = addressedGroup(({ id, method, args }, caller) =
 const scriptGroup: ProcessGroup = addressedGroup(({ name, args }, caller) =>
   callFunction(name, { args: args.values, ctxAt: "none" }, callerOf(caller), caller.signal),
 );
-
-const agentGroup: ProcessGroup = functionGroup({
-  /** An agent without a reader: `{assistant_id, messages, model?, metadata?, locale?, timeout?}`. */
-  Call: async (args, caller) => {
-    const request = args.object(0, "request");
-    const { context, scripts } = callerOf(caller);
-    const { assistant_id: agent, messages = [], model, metadata, locale } = request;
-    if (typeof agent !== "string" || agent === "") return args.refuse("needs the assistant_id of an agent");
-    const options: JsonObject = typeof model === "string" ? { connector: model } : {};
-    const fork = context.fork({
-      isSilent: true,
-      skipTrace: false,
-      metadata: isObject(metadata) ? metadata : {},
-      signal: AbortSignal.any([context.signal, caller.signal]),
-      scripts,
-    });
-    if (typeof locale === "string") fork.locale = locale;
-    try {
-      const asked = { assistantId: agent, messages: readChatMessages(messages, "messages"), options };
-      const response = await context.shared.callAgent(asked, fork);
-      const content = response.completion?.content ?? "";
-      return { agent_id: agent, response: response as unknown as Json, content };
-    } catch (error) {
-      return { agent_id: agent, error: toldError(error, context.shared).message };
-    }
-  },
-});
 
 const llmGroup: ProcessGroup = functionGroup({
   /** `llms.chat(connector, messages, options?)`, or one object with these. */
