@@ -98,15 +98,15 @@ test("K2: the use after a death starts the server again", async () => {
 test("K2: a server that keeps failing is started less and less often, and its reason is told", async () => {
   const { keeper, clock, seen } = keeperOf(() => Promise.reject(new MeshError("unavailable", "no such program")));
   const attempt = async (): Promise<string> => {
-    let isOver = false;
+    const state = { isOver: false };
     const tried = keeper
       .use(signal, () => Promise.resolve(""))
       .catch((error: Error) => error.message)
       .finally(() => {
-        isOver = true;
+        state.isOver = true;
       });
     do await clock.advance(2000);
-    while (!isOver);
+    while (!state.isOver);
     return tried;
   };
   for (let round = 0; round < 40; round += 1) await attempt();
