@@ -46,7 +46,7 @@ export function cancelReason(label: string, signal: AbortSignal): MeshError {
 
 const PATIENCE_MS = 100;
 const NESTED_WAIT_MS = 2_000;
-const OUTER_SHARE = 0.75;
+const OUTER_SHARE = 0.5;
 
 /** Workers, busy and idle, and the calls that wait for one. */
 export class WorkerPool {
@@ -148,9 +148,10 @@ export class WorkerPool {
     this.#waiters.splice(at < 0 ? this.#waiters.length : at, 0, waiter);
   }
 
+  // Each level of nesting may have one worker more than the level that waits for it, so that the deepest calls can always end.
   #cap(depth: number): number {
     const { maxWorkers } = this.#options;
-    return depth > 0 ? maxWorkers : Math.max(1, Math.floor(maxWorkers * OUTER_SHARE));
+    return Math.max(1, Math.min(maxWorkers, Math.floor(maxWorkers * OUTER_SHARE) + depth));
   }
 
   #mayGrow(): boolean {
