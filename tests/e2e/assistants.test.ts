@@ -161,7 +161,9 @@ describe("state of a workspace", () => {
       twice: expect.stringMatching(/no|unique|exists/i) as unknown,
     });
     expect(events.filter(({ kind }) => kind === "trace").map(({ data }) => data["type"])).toEqual([
-      ...["node_start", "node_complete", "complete"],
+      "node_start",
+      "node_complete",
+      "complete",
     ]);
     expect(events.filter(({ kind }) => kind === "log").map(({ data }) => data["text"])).toEqual(["ordered A-1"]);
   });

@@ -47,7 +47,7 @@ export interface Problem {
   readonly file: string;
   readonly line: number;
   readonly message: string;
-  /** One of: error, warning. */
+  /** One of: error, warning, note. */
   readonly severity: string;
 }
 
