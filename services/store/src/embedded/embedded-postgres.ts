@@ -48,8 +48,10 @@ export interface EmbeddedPostgres extends AsyncDisposable {
 const DATABASE = "yao";
 const LAUNCHES = 10;
 const RELAUNCH_MS = 500;
-// A port somebody took between our look and the server's, or server processes that are still ending.
-const PASSING = /Address already in use|could not create any TCP\/IP sockets|pre-existing shared memory block/;
+// A port somebody took between our look and the server's, or server processes that are still ending. A server that had only just
+// been started when its owner was killed writes its lock file after our look for leftovers.
+const PASSING =
+  /Address already in use|could not create any TCP\/IP sockets|pre-existing shared memory block|lock file "postmaster.pid" already exists/;
 const SYSTEM_COPY_DIR = "/var/cache/yao";
 
 /** Starts the server in `dataDir`, making its database first if there is none. */
@@ -98,6 +100,7 @@ async function launch(
     }
     deps.log.info({ attempt, reason: reasonIn(outcome.lines) }, "starting the database server again");
     await deps.clock.sleep(RELAUNCH_MS);
+    await clearLeftover(cluster.clusterDir, deps);
   }
 }
 
