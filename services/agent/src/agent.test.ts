@@ -114,10 +114,10 @@ describe("queues", () => {
     agent.steerAll(["a", "b"]);
     const taken = agent.steering.take();
     agent.steer("c");
-    agent.steering.push(...taken);
-    expect(agent.steering.snapshot().map(messageText)).toEqual(["c", "a", "b"]);
+    agent.steering.putBack(taken);
+    expect(agent.steering.snapshot().map(messageText)).toEqual(["a", "b", "c"]);
     await agent.prompt("go").result;
-    expect(agent.messages.slice(1, 4).map(messageText)).toEqual(["c", "a", "b"]);
+    expect(agent.messages.slice(1, 4).map(messageText)).toEqual(["a", "b", "c"]);
   });
 
   test("a message taken from its queue by a run that then fails is not lost", async () => {

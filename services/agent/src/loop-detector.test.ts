@@ -46,3 +46,12 @@ test("a call repeats the one before for a running detector exactly when it does 
   );
   expect(repeats).toBeGreaterThan(50);
 });
+
+test("a run that is resumed remembers what it was nudged about: the next repetition stops it", () => {
+  const call = { name: "t", arguments: { value: 1 } };
+  const before = new LoopDetector(2);
+  before.observe([call]);
+  expect(before.observe([call]).kind).toBe("nudge");
+  const resumed = new LoopDetector(2, before.state());
+  expect(resumed.observe([call])).toEqual({ kind: "stop", toolName: "t", repetitions: 3 });
+});

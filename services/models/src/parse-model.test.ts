@@ -40,6 +40,7 @@ describe("ids and tables", () => {
     "models/../x.mod.yao",
     "assistants/a/order.mod.yao",
     "src/models/a.mod.yao",
+    "src/shop/models/a.mod.yao",
   ])("%s is no model file", (path) => {
     expect(placeOf(path)).toBeUndefined();
     expect(parseModel("{}", { path }).model).toBeUndefined();
