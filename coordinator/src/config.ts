@@ -54,6 +54,11 @@ const OPTIONS = {
     parse: text,
     doc: "Address of the gateway as devices and people reach it, such as https://mesh.example.org.",
   },
+  webDir: {
+    env: "YAO_WEB_DIR",
+    parse: text,
+    doc: "Directory of the built web page; the one beside the coordinator when absent.",
+  },
   tlsCert: {
     env: "YAO_TLS_CERT",
     parse: text,
@@ -110,6 +115,7 @@ export interface CoordinatorConfig {
   readonly httpPort: number;
   readonly grpcPort: number;
   readonly publicUrl: string | undefined;
+  readonly webDir: string | undefined;
   readonly tlsCert: string | undefined;
   readonly tlsKey: string | undefined;
   readonly masterKey: Uint8Array | undefined;

@@ -25,6 +25,7 @@ import { bootstrap, issueAdminToken } from "./auth/bootstrap.ts";
 import { createSecretBox, type SecretBox } from "./auth/secret-box.ts";
 import { createTokenApi } from "./auth/token-api.ts";
 import type { CoordinatorConfig } from "./config.ts";
+import { accountApi, browserConfig, firstLoginUrl } from "./context/account.ts";
 import { createConnectorApi, createSecretSource } from "./connectors/connector-api.ts";
 import { createGateway, type Gateway, type GatewayAddresses } from "./gateway/gateway.ts";
 import type { Readiness } from "./gateway/health.ts";
@@ -57,6 +58,8 @@ export interface Started {
   readonly grpcAddress: string;
   /** Only at the very first start of a database. */
   readonly adminToken?: string;
+  /** Opens the web page as the administrator, once; given together with `adminToken`. */
+  readonly loginUrl?: string;
 }
 
 /** A coordinator ready to run. */
@@ -208,6 +211,7 @@ function createApi(core: Core, publicUrl: () => string): Api {
     apps: createAppApi({ store, access, ids, models: core.models, columnSecret: core.columnSecret }),
     connectors: createConnectorApi({ store, access, secretBox, ids, clock, providers: createProviders({ clock }) }),
     tokens: createTokenApi({ store, access, authenticator, ids }),
+    accounts: accountApi(core, clock, publicUrl),
     system: createSystemApi({
       store,
       offlineAfterMs: OFFLINE_AFTER_MS,
@@ -274,6 +278,7 @@ function createDoor(core: Core, api: Api, ready: () => Readiness): Gateway {
       httpPort: config.httpPort,
       grpcPort: config.grpcPort,
       version: VERSION,
+      ...browserConfig(config),
       ...(tls === undefined ? {} : { tls }),
       ...(config.rateLimit === 0 ? {} : { rate: { perMinute: config.rateLimit, burst: config.rateLimit } }),
     },
@@ -316,10 +321,13 @@ function assemble(base: Base): Context {
       await reconciler.reconcile();
       addresses = await gateway.listen();
       isStarted = true;
+      const publicUrl = config.publicUrl ?? localUrl();
+      const url = adminToken === undefined ? undefined : await firstLoginUrl(store, core.ids, publicUrl);
       return {
         httpUrl: localUrl(),
         grpcAddress: `${reachable(config.host)}:${addresses.grpcPort}`,
         ...(adminToken === undefined ? {} : { adminToken }),
+        ...(url === undefined ? {} : { loginUrl: url }),
       };
     },
     async close() {

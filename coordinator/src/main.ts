@@ -33,6 +33,7 @@ async function main(): Promise<number> {
       process.send?.({ kind: "ready", ...started });
       if (process.send === undefined && started.adminToken !== undefined) {
         process.stdout.write(`admin token (shown this once): ${started.adminToken}\n`);
+        process.stdout.write(`Open  ${started.loginUrl ?? started.httpUrl}\n`);
       }
     });
     await Promise.all([running, ready.catch((error: unknown) => Promise.reject(error))]);

@@ -3,6 +3,8 @@
 import type { Ids } from "@mesh/kernel";
 import { insertAudit, type Store, type Tx } from "@mesh/store";
 
+import { insertLoginCode } from "../accounts/account-store.ts";
+import { hashSecret, newCode } from "./session.ts";
 import { hashToken, newTokenText } from "./token.ts";
 import { findUser, insertToken, insertUser } from "./token-store.ts";
 
@@ -13,6 +15,8 @@ export interface Bootstrapped {
 }
 
 const ADMIN = "admin";
+/** A day: time enough to find a log file on a server. */
+const FIRST_CODE_SECONDS = 86_400;
 /** Any number that no other advisory lock uses. */
 const BOOTSTRAP_LOCK = 7_400_001;
 
@@ -44,6 +48,23 @@ export async function issueAdminToken(store: Store, ids: Ids): Promise<string> {
     const admin =
       (await findUser(tx, ADMIN)) ?? (await insertUser(tx, { id: ids.next("user"), name: ADMIN, is_admin: true }));
     return issue(tx, ids, admin?.id ?? "");
+  });
+}
+
+/** A one-time code that logs a browser in as the administrator; whoever may call this owns the database anyway. */
+export async function issueLoginCode(store: Store, ids: Ids): Promise<string | undefined> {
+  return store.sql.begin(async (tx) => {
+    const admin = await findUser(tx, ADMIN);
+    if (admin === undefined) return undefined;
+    const code = newCode();
+    await insertLoginCode(tx, { userId: admin.id, hash: hashSecret(code), ttlSeconds: FIRST_CODE_SECONDS });
+    await insertAudit(tx, {
+      id: ids.next("audit"),
+      actor: "system",
+      action: "login_code.create",
+      object: admin.id,
+    });
+    return code;
   });
 }
 

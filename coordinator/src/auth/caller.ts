@@ -18,6 +18,14 @@ export interface Caller {
   readonly isAdmin: boolean;
   /** Workspaces the token is limited to; undefined means all of the user's. */
   readonly workspaceIds: readonly string[] | undefined;
+  /** Set when the call came with a browser's session instead of an API token. */
+  readonly session?: CallerSession;
+}
+
+/** The session a caller is logged in with; `tokenId` of the caller is its id. */
+export interface CallerSession {
+  /** What the header X-CSRF-Token must say on calls that change something and came with the cookie. */
+  readonly csrfToken: string;
 }
 
 /** The caller of operations that need no token (join, renew); it passes no access check. */
@@ -49,4 +57,19 @@ export function requireScope(caller: Caller, needed: Scope): void {
 /** The text audit rows name the caller by. */
 export function actorOf(caller: Caller): string {
   return `user:${caller.userName}`;
+}
+
+/** All that a person may do who logs in. */
+export function scopesOfUser(isAdmin: boolean): readonly Scope[] {
+  return isAdmin ? ["admin"] : SCOPES.filter((scope) => scope !== "admin");
+}
+
+/** Throws unless the caller may do all that the user behind it may: what is made in its name could do as much. */
+export function requireWholeUser(caller: Caller, isUserAdmin: boolean, what: string): void {
+  const lacks = scopesOfUser(isUserAdmin).some((scope) => !hasScope(caller.scopes, scope));
+  if (!lacks && caller.workspaceIds === undefined) return;
+  throw new MeshError(
+    "permission_denied",
+    `${what} needs a log-in, or a token with all scopes and no limit on workspaces; this token is narrower`,
+  );
 }

@@ -43,7 +43,8 @@ export async function findTokenByHash(sql: Sql, hash: Buffer): Promise<TokenRow 
     SELECT t.id, t.name, t.user_id, u.name AS user_name, u.is_admin, t.scopes, t.workspace_ids, t.created_at, t.expires_at,
       t.last_used_at
     FROM tokens t JOIN users u ON u.id = t.user_id
-    WHERE t.hash = ${hash} AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())`;
+    WHERE t.hash = ${hash} AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())
+      AND u.disabled_at IS NULL`;
   return row;
 }
 

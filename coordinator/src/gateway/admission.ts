@@ -1,13 +1,17 @@
 /**
- * Who may come in: token, scope and rate, the same for every transport.
+ * Who may come in: token or session, scope and rate, the same for every transport.
  *
  * D1  No operation but those of scope `none` runs without a valid token that holds the scope.
  * D2  Each admitted request costs its token one unit; requests without a valid token cost their address one.
+ * D3  A session counts as a token. One that came as a cookie is used only for pages of ours, and changes nothing without its
+ *     CSRF token (`browser.ts`); a token in the Authorization header is sent by programs, never by a browser on its own, and
+ *     goes before the cookie.
  */
 
 import { MeshError } from "@mesh/kernel";
 
 import { ANONYMOUS, type Caller, requireScope, type Scope } from "../auth/caller.ts";
+import { BrowserPolicy, type BrowserRequest, requireCsrfToken, sessionOf } from "./browser.ts";
 import type { RateLimiter, RateState } from "./rate-limit.ts";
 
 /** Turns the text of a token into the caller it stands for; throws `unauthenticated`. */
@@ -23,6 +27,10 @@ export interface Origin {
   readonly address: string;
   /** Told the state of the bucket that paid, before anything is refused. */
   readonly onRate?: (state: RateState) => void;
+  /** What a browser may have sent with it; absent for gRPC. */
+  readonly browser?: BrowserRequest;
+  /** Without a token it is done for nobody, with one for its caller: only of operations of scope `none`. */
+  readonly mayHaveCaller?: boolean;
 }
 
 /** An admitted request. */
@@ -36,23 +44,32 @@ export interface Admitted {
 export class Admission {
   readonly #authenticator: Authenticator;
   readonly #limiter: RateLimiter | undefined;
+  readonly #policy: BrowserPolicy;
 
-  constructor(authenticator: Authenticator, limiter: RateLimiter | undefined) {
+  constructor(
+    authenticator: Authenticator,
+    limiter: RateLimiter | undefined,
+    policy: BrowserPolicy = new BrowserPolicy(),
+  ) {
     this.#authenticator = authenticator;
     this.#limiter = limiter;
+    this.#policy = policy;
   }
 
   /** The caller of a request that needs `scope`. */
   async admit(scope: Scope | "none", origin: Origin): Promise<Admitted> {
     const byAddress = `address:${origin.address}`;
+    const bearer = bearerToken(origin.authorization);
+    const cookie = bearer === undefined ? this.#cookie(origin.browser) : undefined;
     if (scope === "none") {
       this.#charge(byAddress, origin.onRate);
-      return { caller: ANONYMOUS, token: "" };
+      return origin.mayHaveCaller === true ? this.#optional(bearer, cookie, origin) : NOBODY;
     }
     this.#refuseGuessing(byAddress);
-    const token = bearerToken(origin.authorization) ?? "";
+    const token = bearer ?? cookie ?? "";
     const caller = await this.#authenticate(token, byAddress);
     this.charge(caller, origin.onRate);
+    requireSession(caller, cookie, origin.browser);
     requireScope(caller, scope);
     return { caller, token };
   }
@@ -65,6 +82,29 @@ export class Admission {
   /** Whether a token still stands for a caller; for streams that outlive their admission. */
   async recheck(token: string): Promise<void> {
     await this.#authenticator.authenticate(token);
+  }
+
+  /** The session of a cookie, when the page may use it. */
+  #cookie(browser: BrowserRequest | undefined): string | undefined {
+    if (browser === undefined) return undefined;
+    const session = sessionOf(browser.cookie);
+    // Without a cookie only what the browser says of itself counts: programs say neither.
+    if (session !== undefined || browser.origin !== undefined) this.#policy.requireOwnPage(browser);
+    return session;
+  }
+
+  async #optional(bearer: string | undefined, cookie: string | undefined, origin: Origin): Promise<Admitted> {
+    const token = bearer ?? cookie;
+    if (token === undefined) return NOBODY;
+    try {
+      const caller = await this.#authenticate(token, `address:${origin.address}`);
+      requireSession(caller, cookie, origin.browser);
+      return { caller, token };
+    } catch (thrown) {
+      // A cookie that has run out says nothing; a token that was sent on purpose is an answer to give.
+      if (bearer === undefined && MeshError.from(thrown).code === "unauthenticated") return NOBODY;
+      throw thrown;
+    }
   }
 
   async #authenticate(token: string, byAddress: string): Promise<Caller> {
@@ -89,6 +129,12 @@ export class Admission {
     onRate?.(state);
     if (!state.allowed) throw tooMany(state);
   }
+}
+
+const NOBODY: Admitted = { caller: ANONYMOUS, token: "" };
+
+function requireSession(caller: Caller, cookie: string | undefined, browser: BrowserRequest | undefined): void {
+  if (cookie !== undefined && browser !== undefined) requireCsrfToken(browser, caller.session?.csrfToken ?? "");
 }
 
 /** The token of `Bearer TOKEN`; undefined for anything else. */

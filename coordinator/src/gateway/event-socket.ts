@@ -1,7 +1,8 @@
 /**
  * `/v1/ws`: the events of several runs over one WebSocket.
  *
- * W1  Nothing is served before a valid token, in the Authorization header or as the first frame within 10 s.
+ * W1  Nothing is served before a valid token, in the Authorization header, as a page's session cookie, or as the first frame
+ *     within 10 s.
  * W2  A subscription ends with `end` or `error`, each with its id; the same id may then be used again.
  * W3  A client that does not read is cut: more than 1 MB unsent for 10 s, or two pings without an answer.
  * W4  Close codes: 4401 token refused, 4408 no token in time, 4409 does not read, 4429 too many requests, 1012 stopping.
@@ -14,6 +15,7 @@ import { internalText } from "@mesh/rpc";
 import { WebSocket, WebSocketServer } from "ws";
 
 import type { Admission } from "./admission.ts";
+import { type BrowserRequest, sessionOf } from "./browser.ts";
 import type { Call, Caller } from "./operation.ts";
 import { operationOf, validate } from "./operations.ts";
 import type { RunStreams } from "./run-stream.ts";
@@ -133,8 +135,10 @@ class EventSocket {
         .catch((thrown: unknown) => this.#refuse(thrown))
         .finally(() => (waiting -= 1));
     };
-    const { authorization } = this.#request.headers;
-    if (authorization !== undefined) enqueue(() => this.#authenticate(authorization));
+    const { authorization, cookie } = this.#request.headers;
+    if (authorization !== undefined || sessionOf(cookie) !== undefined) {
+      enqueue(() => this.#authenticate(authorization));
+    }
     this.#client.on("message", (data: Buffer, isBinary: boolean) => {
       enqueue(async () => {
         if (isBinary) throw new MeshError("invalid_argument", "send frames as text");
@@ -155,11 +159,12 @@ class EventSocket {
     }
   }
 
-  async #authenticate(authorization: string): Promise<void> {
+  async #authenticate(authorization: string | undefined): Promise<void> {
     if (this.#session !== undefined) throw new MeshError("failed_precondition", "this socket has its token already");
     const address = this.#request.socket.remoteAddress ?? "";
     try {
-      this.#session = await this.#deps.admission.admit("read", { authorization, address });
+      const browser = authorization === undefined ? { browser: upgradeOf(this.#request) } : {};
+      this.#session = await this.#deps.admission.admit("read", { authorization, address, ...browser });
       this.#send({ type: "ready", user: this.#session.caller.userName });
     } catch (thrown) {
       this.#refuse(thrown);
@@ -243,4 +248,10 @@ class EventSocket {
     this.#unanswered += 1;
     this.#client.ping();
   }
+}
+
+/** A browser sends no header of ours with an upgrade: its Origin alone tells whose page it is. */
+function upgradeOf({ headers }: IncomingMessage): BrowserRequest {
+  const { host, origin, cookie } = headers;
+  return { method: "GET", host, origin, cookie, csrfToken: undefined, isUpgrade: true };
 }

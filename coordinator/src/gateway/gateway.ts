@@ -13,19 +13,22 @@ import { createRpcServer, type RpcServer, type ServerTls } from "@mesh/rpc";
 import type { FastifyInstance } from "fastify";
 
 import { Admission, type Authenticator } from "./admission.ts";
+import { BrowserPolicy } from "./browser.ts";
 import { ErrorLog } from "./error-log.ts";
 import { EventSockets } from "./event-socket.ts";
 import { runEventsHandler } from "./event-source.ts";
 import { grpcServices } from "./grpc-service.ts";
 import { addHealthRoutes, type Readiness } from "./health.ts";
-import { addRoutes, answerOnce, createHttpApp, type HttpDeps } from "./http-server.ts";
+import { addRoutes, answerOnce, createHttpApp, type HttpDeps, type HttpHandler } from "./http-server.ts";
 import { addMcpRoute } from "./mcp-route.ts";
 import { NatsTunnels, type NatsWebsocket } from "./nats-tunnel.ts";
 import type { Api } from "./operation.ts";
-import { operationOf } from "./operations.ts";
+import { type Operation, operationOf } from "./operations.ts";
 import { RateLimiter, type RateOptions } from "./rate-limit.ts";
 import { RunStreams } from "./run-stream.ts";
+import { sessionCookies } from "./session-cookie.ts";
 import { routeUpgrades } from "./upgrade.ts";
+import { addWebPage } from "./web-page.ts";
 
 /** Where and how the gateway listens. */
 export interface GatewayConfig {
@@ -39,6 +42,12 @@ export interface GatewayConfig {
   /** How long running calls may go on after the stop; 10 s. */
   readonly graceMs?: number;
   readonly version: string;
+  /** As people reach it, when that is not what it listens on. */
+  readonly publicUrl?: string;
+  /** Names of this machine, under which a browser may come. */
+  readonly hostNames?: readonly string[];
+  /** Directory of the built web page. */
+  readonly webDirectory?: string;
 }
 
 /** What the gateway uses. */
@@ -103,7 +112,12 @@ interface Parts {
 function assemble(deps: GatewayDeps): Parts {
   const { api, clock, ids, config } = deps;
   const limiter = config.rate === undefined ? undefined : new RateLimiter(clock, config.rate);
-  const admission = new Admission(deps.authenticator, limiter);
+  const { publicUrl } = config;
+  const policy = new BrowserPolicy({
+    ...(publicUrl === undefined ? {} : { publicUrl: () => publicUrl }),
+    hostNames: config.hostNames ?? [],
+  });
+  const admission = new Admission(deps.authenticator, limiter, policy);
   const errors = new ErrorLog(deps.log);
   const streams = new RunStreams({ runs: api.runs, admission, clock });
   const sockets = new EventSockets({ admission, streams, clock, ids });
@@ -114,7 +128,13 @@ function assemble(deps: GatewayDeps): Parts {
   const app = createHttpApp(http, options);
   const page = answerOnce(http, operationOf("runs", "listRunEvents"), MAX_UNARY_MS);
   const events = runEventsHandler({ api, streams, errors, clock }, page);
-  addRoutes(app, http, { ...options, replace: ({ method }) => (method === "listRunEvents" ? events : undefined) });
+  const finishOf = sessionCookies(() => config.tls !== undefined || publicUrl?.startsWith("https:") === true);
+  const replace = (operation: Operation): HttpHandler | undefined => {
+    if (operation.method === "listRunEvents") return events;
+    const finish = finishOf(operation);
+    return finish === undefined ? undefined : answerOnce(http, operation, MAX_UNARY_MS, finish);
+  };
+  addRoutes(app, http, { ...options, replace });
   addMcpRoute(app, { ...http, streams });
   const rpc = createRpcServer(
     grpcServices({ api, admission, streams }),
@@ -138,6 +158,7 @@ function assemble(deps: GatewayDeps): Parts {
     version: config.version,
     ready: () => readiness(parts, deps),
   });
+  if (config.webDirectory !== undefined) addWebPage(app, { directory: config.webDirectory, policy });
   routeUpgrades(
     app.server,
     new Map([

@@ -2,6 +2,7 @@
 
 import { isObject, MeshError } from "@mesh/kernel";
 import {
+  AccountServiceService,
   AppServiceService,
   ConnectorServiceService,
   NodeServiceService,
@@ -33,6 +34,7 @@ const DEFINITIONS: Readonly<Record<keyof Api, RpcService["definition"]>> = {
   connectors: ConnectorServiceService,
   tokens: TokenServiceService,
   system: SystemServiceService,
+  accounts: AccountServiceService,
 };
 
 /** All services. */
@@ -74,11 +76,15 @@ async function admit(
   rpc: RpcCall,
 ): Promise<{ readonly call: Call; readonly token: string }> {
   const [authorization] = rpc.metadata.get("authorization");
+  const address = withoutPort(rpc.peer);
   const { caller, token } = await deps.admission.admit(operation.scope, {
     authorization: typeof authorization === "string" ? authorization : undefined,
-    address: withoutPort(rpc.peer),
+    address,
+    ...(operation.mayHaveCaller === true ? { mayHaveCaller: true } : {}),
   });
-  return { call: { caller, signal: rpc.signal, requestId: rpc.requestId, transport: "grpc" }, token };
+  const [agent] = rpc.metadata.get("user-agent");
+  const client = { address, userAgent: typeof agent === "string" ? agent.slice(0, 300) : "" };
+  return { call: { caller, signal: rpc.signal, requestId: rpc.requestId, transport: "grpc", client }, token };
 }
 
 /** A decoded message without its absent parts, as JSON would have it. */

@@ -15,6 +15,7 @@ import type { ServerTls } from "@mesh/rpc";
 import fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 
 import type { Admission } from "./admission.ts";
+import type { BrowserRequest } from "./browser.ts";
 import type { ErrorLog } from "./error-log.ts";
 import { readInput } from "./http-input.ts";
 import type { Api, Call } from "./operation.ts";
@@ -143,7 +144,7 @@ export function sendError(
 /** Admits a request outside the table. */
 export async function admitted(
   deps: Pick<HttpDeps, "admission">,
-  { scope }: Pick<Operation, "scope">,
+  { scope, mayHaveCaller }: Pick<Operation, "scope" | "mayHaveCaller">,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<HttpCall> {
@@ -151,20 +152,39 @@ export async function admitted(
     authorization: request.headers.authorization,
     address: request.ip,
     onRate: (state) => void reply.headers(rateHeaders(state)),
+    browser: browserOf(request),
+    ...(mayHaveCaller === true ? { mayHaveCaller } : {}),
   });
   const controller = new AbortController();
   reply.raw.once("close", () => controller.abort(new MeshError("cancelled", "the client has gone away")));
-  return { caller, token, signal: controller.signal, requestId: request.id, transport: "http" };
+  const client = { address: request.ip, userAgent: (request.headers["user-agent"] ?? "").slice(0, 300) };
+  return { caller, token, signal: controller.signal, requestId: request.id, transport: "http", client };
 }
 
-/** The usual handler: validates, calls, answers with JSON. */
-export function answerOnce(deps: HttpDeps, operation: Operation, maxMs: number): HttpHandler {
+function browserOf({ method, headers }: FastifyRequest): BrowserRequest {
+  const csrfToken = headers["x-csrf-token"];
+  return {
+    method,
+    host: headers.host,
+    origin: headers.origin,
+    cookie: headers.cookie,
+    csrfToken: typeof csrfToken === "string" ? csrfToken : undefined,
+  };
+}
+
+/** The usual handler: validates, calls, answers with JSON; `finish` may set headers and change the answer. */
+export function answerOnce(
+  deps: HttpDeps,
+  operation: Operation,
+  maxMs: number,
+  finish: (response: unknown, reply: FastifyReply) => unknown = (response) => response,
+): HttpHandler {
   return async (_request, reply, call, input) => {
     const response = await withDeadline(deps.clock, maxMs, call, (bounded) =>
       handle(deps.api, operation, validate(operation, input), bounded),
     );
     void reply.code(operation.successStatus).type("application/json; charset=utf-8");
-    return JSON.stringify(response);
+    return JSON.stringify(finish(response, reply));
   };
 }
 

@@ -16,6 +16,7 @@ const TITLES: Readonly<Record<Operation["service"], string>> = {
   connectors: "Connectors",
   tokens: "Tokens",
   system: "System",
+  accounts: "Accounts",
 };
 
 const PROBLEM: Schema = {

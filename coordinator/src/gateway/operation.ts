@@ -87,8 +87,10 @@ import type {
 } from "@mesh/proto";
 
 import type { Caller } from "../auth/caller.ts";
+import type { AccountApi } from "./api/account.ts";
 
 export type { Caller } from "../auth/caller.ts";
+export type { AccountApi } from "./api/account.ts";
 
 /** The circumstances of one call. */
 export interface Call {
@@ -98,6 +100,16 @@ export interface Call {
   readonly signal: AbortSignal;
   readonly requestId: string;
   readonly transport: "http" | "grpc";
+  /** Where the call comes from; absent for calls that the system makes itself. */
+  readonly client?: CallClient;
+}
+
+/** The other end of a call, for limits and for lists of where someone is logged in. */
+export interface CallClient {
+  /** Network address. */
+  readonly address: string;
+  /** What the program calls itself; empty when it does not. */
+  readonly userAgent: string;
 }
 
 /** An rpc with one answer. */
@@ -184,4 +196,5 @@ export interface Api {
   readonly connectors: ConnectorApi;
   readonly tokens: TokenApi;
   readonly system: SystemApi;
+  readonly accounts: AccountApi;
 }

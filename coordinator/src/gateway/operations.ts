@@ -8,6 +8,7 @@
 import { MeshError } from "@mesh/kernel";
 import type { z } from "zod";
 
+import { ACCOUNT_ROWS } from "./account-rows.ts";
 import { NODE_ROWS } from "./node-rows.ts";
 import type { Api, Call } from "./operation.ts";
 import type { OperationRow } from "./operation-row.ts";
@@ -31,6 +32,7 @@ const TABLE: { readonly [S in keyof Api]: { readonly [M in keyof Api[S]]: Operat
   connectors: CONNECTOR_ROWS,
   tokens: TOKEN_ROWS,
   system: SYSTEM_ROWS,
+  accounts: ACCOUNT_ROWS,
 };
 
 /** All operations. */

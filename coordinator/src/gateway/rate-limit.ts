@@ -45,6 +45,12 @@ export class RateLimiter {
     return this.#state(bucket, allowed);
   }
 
+  /** Puts one token back. */
+  giveBack(key: string): void {
+    const bucket = this.#refilled(key);
+    bucket.tokens = Math.min(this.#options.burst, bucket.tokens + 1);
+  }
+
   /** The state without taking anything. */
   peek(key: string): RateState {
     const bucket = this.#refilled(key);

@@ -30,6 +30,8 @@ interface UpReport {
   readonly node?: string;
   readonly demo_app: boolean;
   readonly admin_token?: string;
+  /** Logs one browser in; only at the first start. */
+  readonly open_url?: string;
 }
 
 const PORTS = { http: 7400, grpc: 7401, nats: 7402 } as const;
@@ -106,7 +108,7 @@ async function foreground(cli: Cli, flags: UpFlags): Promise<number> {
 
 // With a parent that waits, the token is the parent's to show: this output is a log file.
 function tell(cli: Cli, flags: UpFlags, report: UpReport): void {
-  const { admin_token: token, ...rest } = report;
+  const { admin_token: token, open_url: _link, ...rest } = report;
   const shown: UpReport = cli.self.tellParent === undefined && token !== undefined ? report : rest;
   if (flags.json === true) printJson(cli, shown);
   else cli.terminal.out(reportText(cli, shown, flags));
@@ -178,12 +180,13 @@ function reportOf(running: Running): UpReport {
     ...(running.node === undefined ? {} : { node: running.node.name }),
     demo_app: running.hasPushedDemo,
     ...(running.adminToken === undefined ? {} : { admin_token: running.adminToken }),
+    ...(running.loginUrl === undefined ? {} : { open_url: running.loginUrl }),
   };
 }
 
 function reportText(cli: Cli, report: UpReport, flags: UpFlags): string {
   const bold = (text: string): string => cli.terminal.bold(text);
-  const { node, admin_token: token } = report;
+  const { node, admin_token: token, open_url: link } = report;
   const lines = [
     `${bold("Yao Mesh is up")} at ${bold(report.url)} (gRPC ${report.grpc_address})`,
     `  data: ${report.data_dir}`,
@@ -196,6 +199,9 @@ function reportText(cli: Cli, report: UpReport, flags: UpFlags): string {
           `admin token: ${token}`,
           "  shown this once, and kept in the data directory; this device is logged in with it",
         ]),
+    "",
+    link === undefined ? `Open  ${report.url}  (log in with: yao web)` : `Open  ${bold(link)}`,
+    ...(link === undefined ? [] : ["  logs a browser in once, within a day; another link: yao web"]),
     "",
     "next:",
     ...aliasHint(cli),

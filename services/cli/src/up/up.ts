@@ -74,6 +74,8 @@ export interface Running {
   readonly dataDir: string;
   /** The first admin token; only at the very first start. */
   readonly adminToken: string | undefined;
+  /** Opens the web page as the administrator, once; only at the very first start. */
+  readonly loginUrl: string | undefined;
   readonly node: NodeReady | undefined;
   readonly hasPushedDemo: boolean;
   /** Resolves when all has ended; rejects with the reason when it ended by itself. */
@@ -93,6 +95,7 @@ export interface NodeReady {
 interface CoordinatorReady {
   readonly grpcAddress: string;
   readonly adminToken: string | undefined;
+  readonly loginUrl: string | undefined;
 }
 
 const FINAL_EXITS: Readonly<Record<number, string>> = {
@@ -173,7 +176,7 @@ class System {
   }
 
   async #ready(ended: Promise<void>): Promise<Running> {
-    const { grpcAddress, adminToken } = await this.#coordinator.first;
+    const { grpcAddress, adminToken, loginUrl } = await this.#coordinator.first;
     const client = this.#client(adminToken);
     // Before the node joins: its first heartbeat then finds something to run.
     this.#hasPushedDemo = await this.#programs.pushDemo(client);
@@ -183,6 +186,7 @@ class System {
       grpcAddress,
       dataDir: this.#options.dataDir,
       adminToken,
+      loginUrl,
       node,
       hasPushedDemo: this.#hasPushedDemo,
       ended,
@@ -339,9 +343,10 @@ function ourPrograms(): UpPrograms {
 }
 
 function readCoordinator(message: Readonly<Record<string, unknown>>): CoordinatorReady | undefined {
-  const { grpcAddress, adminToken } = message;
+  const { grpcAddress, adminToken, loginUrl } = message;
   if (typeof grpcAddress !== "string") return undefined;
-  return { grpcAddress, adminToken: typeof adminToken === "string" ? adminToken : undefined };
+  const text = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
+  return { grpcAddress, adminToken: text(adminToken), loginUrl: text(loginUrl) };
 }
 
 function readNode(message: Readonly<Record<string, unknown>>): NodeReady | undefined {

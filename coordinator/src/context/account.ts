@@ -1,0 +1,51 @@
+/** Wiring of accounts and of the web page. */
+
+import { hostname } from "node:os";
+import { join } from "node:path";
+
+import type { Clock, Ids } from "@mesh/kernel";
+import type { Store } from "@mesh/store";
+
+import { createAccountApi } from "../accounts/account-api.ts";
+import { loginUrl } from "../accounts/login.ts";
+import type { Access } from "../auth/access.ts";
+import type { TokenAuthenticator } from "../auth/authenticator.ts";
+import { issueLoginCode } from "../auth/bootstrap.ts";
+import type { CoordinatorConfig } from "../config.ts";
+import type { GatewayConfig } from "../gateway/gateway.ts";
+import type { AccountApi } from "../gateway/operation.ts";
+import { VERSION } from "../version.ts";
+
+/** What accounts are built from. */
+export interface AccountParts {
+  readonly config: CoordinatorConfig;
+  readonly store: Store;
+  readonly access: Access;
+  readonly authenticator: TokenAuthenticator;
+  readonly ids: Ids;
+}
+
+/** The handlers of AccountService. */
+export function accountApi(parts: AccountParts, clock: Clock, publicUrl: () => string): AccountApi {
+  const { store, access, authenticator, ids } = parts;
+  return createAccountApi({ store, access, authenticator, ids, clock, publicUrl, version: VERSION });
+}
+
+/** What the gateway must know to serve browsers. */
+export function browserConfig({
+  publicUrl,
+  webDir,
+}: CoordinatorConfig): Pick<GatewayConfig, "publicUrl" | "hostNames" | "webDirectory"> {
+  return {
+    ...(publicUrl === undefined ? {} : { publicUrl }),
+    hostNames: [hostname()],
+    // Beside the coordinator in the repository and in the image, seen from sources and from the built program alike.
+    webDirectory: webDir ?? join(import.meta.dirname, "../../../web/dist"),
+  };
+}
+
+/** The link of the first start, which opens the page as the administrator once. */
+export async function firstLoginUrl(store: Store, ids: Ids, publicUrl: string): Promise<string | undefined> {
+  const code = await issueLoginCode(store, ids);
+  return code === undefined ? undefined : loginUrl(publicUrl, code);
+}
