@@ -26,6 +26,7 @@ import { createSecretBox, type SecretBox } from "./auth/secret-box.ts";
 import { createTokenApi } from "./auth/token-api.ts";
 import type { CoordinatorConfig } from "./config.ts";
 import { accountApi, browserConfig, firstLoginUrl } from "./context/account.ts";
+import { createFeeds, type Feeds } from "./context/feed.ts";
 import { createConnectorApi, createSecretSource } from "./connectors/connector-api.ts";
 import { createGateway, type Gateway, type GatewayAddresses } from "./gateway/gateway.ts";
 import type { Readiness } from "./gateway/health.ts";
@@ -181,7 +182,7 @@ function createCore(base: Base): Core {
   };
 }
 
-function createApi(core: Core, publicUrl: () => string): Api {
+function createApi(core: Core, feeds: Feeds, publicUrl: () => string): Api {
   const { config, store, access, ids, bus, secretBox, authenticator, dispatcher, tail, committed, tls } = core;
   const clock = systemClock;
   const enrolment: EnrolmentDeps = {
@@ -195,6 +196,7 @@ function createApi(core: Core, publicUrl: () => string): Api {
   };
   const cutOff = (digest: string): Promise<void> => core.reconciler.cutOff(digest);
   return {
+    feed: feeds.api,
     nodes: createNodeApi({
       store,
       access,
@@ -300,7 +302,8 @@ function assemble(base: Base): Context {
   let isStarted = false;
   let addresses: GatewayAddresses = { httpPort: config.httpPort, grpcPort: config.grpcPort };
   const localUrl = (): string => urlOf(config, addresses.httpPort, tls !== undefined);
-  const api = createApi(core, () => config.publicUrl ?? localUrl());
+  const feeds = createFeeds(core);
+  const api = createApi(core, feeds, () => config.publicUrl ?? localUrl());
   const gateway = createDoor(core, api, () => readiness(isStarted, bus, health));
   const { elector, tail, reconciler, dispatcher } = core;
   return {
@@ -312,6 +315,7 @@ function assemble(base: Base): Context {
       dispatcher,
       ...createRunServices(core),
       ...createNodeServices(core),
+      ...feeds.services,
       gateway,
     ],
     async start() {

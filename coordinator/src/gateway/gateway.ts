@@ -16,16 +16,17 @@ import { Admission, type Authenticator } from "./admission.ts";
 import { BrowserPolicy } from "./browser.ts";
 import { ErrorLog } from "./error-log.ts";
 import { EventSockets } from "./event-socket.ts";
-import { runEventsHandler } from "./event-source.ts";
+import { feedEvents, runEvents } from "./event-kind.ts";
+import { eventSourceHandler } from "./event-source.ts";
 import { grpcServices } from "./grpc-service.ts";
 import { addHealthRoutes, type Readiness } from "./health.ts";
 import { addRoutes, answerOnce, createHttpApp, type HttpDeps, type HttpHandler } from "./http-server.ts";
 import { addMcpRoute } from "./mcp-route.ts";
 import { NatsTunnels, type NatsWebsocket } from "./nats-tunnel.ts";
+import { OpenStreams } from "./open-streams.ts";
 import type { Api } from "./operation.ts";
 import { type Operation, operationOf } from "./operations.ts";
 import { RateLimiter, type RateOptions } from "./rate-limit.ts";
-import { RunStreams } from "./run-stream.ts";
 import { sessionCookies } from "./session-cookie.ts";
 import { routeUpgrades } from "./upgrade.ts";
 import { addWebPage } from "./web-page.ts";
@@ -103,7 +104,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
 interface Parts {
   readonly app: FastifyInstance;
   readonly rpc: RpcServer;
-  readonly streams: RunStreams;
+  readonly streams: OpenStreams;
   readonly sockets: EventSockets;
   readonly tunnels: NatsTunnels;
   isStopping: boolean;
@@ -119,20 +120,18 @@ function assemble(deps: GatewayDeps): Parts {
   });
   const admission = new Admission(deps.authenticator, limiter, policy);
   const errors = new ErrorLog(deps.log);
-  const streams = new RunStreams({ runs: api.runs, admission, clock });
-  const sockets = new EventSockets({ admission, streams, clock, ids });
+  const streams = new OpenStreams({ admission, clock });
+  const sockets = new EventSockets({ api, admission, streams, clock, ids });
   const tunnels = new NatsTunnels({ clock, ids }, deps.natsWebsocket);
   const onCall = measure(deps.metrics, { streams, sockets, tunnels });
   const http: HttpDeps = { api, admission, errors, clock, ids, onCall };
   const options = { maxUnaryMs: MAX_UNARY_MS, ...(config.tls === undefined ? {} : { tls: config.tls }) };
   const app = createHttpApp(http, options);
-  const page = answerOnce(http, operationOf("runs", "listRunEvents"), MAX_UNARY_MS);
-  const events = runEventsHandler({ api, streams, errors, clock }, page);
+  const special = specialHandlers(http, streams);
   const finishOf = sessionCookies(() => config.tls !== undefined || publicUrl?.startsWith("https:") === true);
   const replace = (operation: Operation): HttpHandler | undefined => {
-    if (operation.method === "listRunEvents") return events;
     const finish = finishOf(operation);
-    return finish === undefined ? undefined : answerOnce(http, operation, MAX_UNARY_MS, finish);
+    return finish === undefined ? special.get(operation.method) : answerOnce(http, operation, MAX_UNARY_MS, finish);
   };
   addRoutes(app, http, { ...options, replace });
   addMcpRoute(app, { ...http, streams });
@@ -168,6 +167,16 @@ function assemble(deps: GatewayDeps): Parts {
     ids,
   );
   return parts;
+}
+
+/** Handlers of the rows that do more than answer once, by method. */
+function specialHandlers(http: HttpDeps, streams: OpenStreams): ReadonlyMap<string, HttpHandler> {
+  const deps = { streams, errors: http.errors, clock: http.clock };
+  const page = (operation: Operation): HttpHandler => answerOnce(http, operation, MAX_UNARY_MS);
+  return new Map([
+    ["listRunEvents", eventSourceHandler(deps, runEvents(http.api), page(operationOf("runs", "listRunEvents")))],
+    ["listFeed", eventSourceHandler(deps, feedEvents(http.api), page(operationOf("feed", "listFeed")))],
+  ]);
 }
 
 function readiness(parts: Parts, deps: GatewayDeps): Readiness {
@@ -232,7 +241,7 @@ function measure(
   const gauge = (name: string, help: string, count: () => number): void => {
     metrics.gauge(name, help, { collect: (value) => value.set(count()) });
   };
-  gauge("yao_open_streams", "Open streams of run events, over all transports.", () => streams.size);
+  gauge("yao_open_streams", "Open streams, over all transports.", () => streams.size);
   gauge("yao_open_sockets", "Open WebSockets of /v1/ws.", () => sockets.size);
   gauge("yao_nats_tunnels", "Open tunnels of /nats.", () => tunnels.size);
   return (operation, status, durationMs) => {

@@ -22,6 +22,7 @@ const DEFINITIONS: Readonly<Record<string, Readonly<Record<string, MethodDefinit
   tokens: proto.TokenServiceService,
   system: proto.SystemServiceService,
   accounts: proto.AccountServiceService,
+  feed: proto.FeedServiceService,
 } as never;
 
 interface MethodDefinition {

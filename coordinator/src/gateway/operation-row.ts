@@ -27,6 +27,8 @@ export interface OperationRow<Request> {
   readonly idempotencyField?: string;
   /** Needs no token, and is done for the caller when there is one. */
   readonly mayHaveCaller?: true;
+  /** The handler gives a stream. */
+  readonly streaming: boolean;
 }
 
 /** What may differ from the usual. */
@@ -35,6 +37,7 @@ export interface RowOptions {
   readonly rawBody?: string;
   readonly idempotencyField?: string;
   readonly mayHaveCaller?: true;
+  readonly streaming?: true;
 }
 
 /** What a schema gives, as a generated type wants it: it never looks at a field that is undefined. */
@@ -74,6 +77,7 @@ export function row<Schema extends z.ZodObject, Request>(
     input: parts.input,
     complete: (input: Given<z.output<Schema>>) => parts.message.fromPartial(input),
     successStatus: options.successStatus ?? 200,
+    streaming: options.streaming ?? false,
     ...(options.rawBody === undefined ? {} : { rawBody: options.rawBody }),
     ...(options.idempotencyField === undefined ? {} : { idempotencyField: options.idempotencyField }),
     ...(options.mayHaveCaller === undefined ? {} : { mayHaveCaller: options.mayHaveCaller }),

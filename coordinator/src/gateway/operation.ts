@@ -88,7 +88,9 @@ import type {
 
 import type { Caller } from "../auth/caller.ts";
 import type { AccountApi } from "./api/account.ts";
+import type { FeedApi } from "./api/feed.ts";
 
+export type { FeedApi } from "./api/feed.ts";
 export type { Caller } from "../auth/caller.ts";
 export type { AccountApi } from "./api/account.ts";
 
@@ -197,4 +199,5 @@ export interface Api {
   readonly tokens: TokenApi;
   readonly system: SystemApi;
   readonly accounts: AccountApi;
+  readonly feed: FeedApi;
 }

@@ -18,6 +18,7 @@ const SERVICES: Readonly<Record<string, string>> = {
   TokenService: "tokens",
   SystemService: "system",
   AccountService: "accounts",
+  FeedService: "feed",
 };
 
 /** `Service.method` to `VERB /path` as the comments of the proto files say. */

@@ -6,6 +6,7 @@ import * as first from "./0001-first.ts";
 import * as waitingRuns from "./0002-waiting-runs.ts";
 import * as state from "./0003-state.ts";
 import * as accounts from "./0004-accounts.ts";
+import * as board from "./0005-board.ts";
 
 /** A static map, so that bundling the program keeps the migrations in it. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -13,4 +14,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0002-waiting-runs": waitingRuns,
   "0003-state": state,
   "0004-accounts": accounts,
+  "0005-board": board,
 };
