@@ -61,7 +61,8 @@ export async function documentText(
   }
 }
 
-function isHtml(name: string): boolean {
+/** Whether a file is to be read as a web page. */
+export function isHtml(name: string): boolean {
   return /^\.(html?|xhtml)$/i.test(extname(name));
 }
 

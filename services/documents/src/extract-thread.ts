@@ -9,7 +9,8 @@ import { Worker } from "node:worker_threads";
 
 import { type Clock, MeshError, toErrorCode } from "@mesh/kernel";
 
-import type { DocumentTextResult } from "./document-text.ts";
+import { documentText, type DocumentTextResult, isHtml } from "./document-text.ts";
+import { kindOf } from "./file-kind.ts";
 
 /** Bounds of one reading. */
 export interface ThreadLimits {
@@ -31,6 +32,8 @@ export async function extractInThread(
   given: Partial<ThreadLimits> = {},
 ): Promise<DocumentTextResult> {
   signal.throwIfAborted();
+  // Plain text takes no reader that a file could lead astray.
+  if (!isHtml(file.name) && kindOf({ ...file, mimeType: "" }).kind === "text") return documentText(file, { clock, signal });
   const limits = { ...LIMITS, ...given };
   const bytes = new Uint8Array(file.bytes);
   const { entry, ...options } = program();
