@@ -25,6 +25,7 @@ import { bootstrap, issueAdminToken } from "./auth/bootstrap.ts";
 import { createSecretBox, type SecretBox } from "./auth/secret-box.ts";
 import { createTokenApi } from "./auth/token-api.ts";
 import type { CoordinatorConfig } from "./config.ts";
+import { createFeeds, type Feeds } from "./context/feed.ts";
 import { createConnectorApi, createSecretSource } from "./connectors/connector-api.ts";
 import { createGateway, type Gateway, type GatewayAddresses } from "./gateway/gateway.ts";
 import type { Readiness } from "./gateway/health.ts";
@@ -178,7 +179,7 @@ function createCore(base: Base): Core {
   };
 }
 
-function createApi(core: Core, publicUrl: () => string): Api {
+function createApi(core: Core, feeds: Feeds, publicUrl: () => string): Api {
   const { config, store, access, ids, bus, secretBox, authenticator, dispatcher, tail, committed, tls } = core;
   const clock = systemClock;
   const enrolment: EnrolmentDeps = {
@@ -192,6 +193,7 @@ function createApi(core: Core, publicUrl: () => string): Api {
   };
   const cutOff = (digest: string): Promise<void> => core.reconciler.cutOff(digest);
   return {
+    feed: feeds.api,
     nodes: createNodeApi({
       store,
       access,
@@ -295,7 +297,8 @@ function assemble(base: Base): Context {
   let isStarted = false;
   let addresses: GatewayAddresses = { httpPort: config.httpPort, grpcPort: config.grpcPort };
   const localUrl = (): string => urlOf(config, addresses.httpPort, tls !== undefined);
-  const api = createApi(core, () => config.publicUrl ?? localUrl());
+  const feeds = createFeeds(core);
+  const api = createApi(core, feeds, () => config.publicUrl ?? localUrl());
   const gateway = createDoor(core, api, () => readiness(isStarted, bus, health));
   const { elector, tail, reconciler, dispatcher } = core;
   return {
@@ -307,6 +310,7 @@ function assemble(base: Base): Context {
       dispatcher,
       ...createRunServices(core),
       ...createNodeServices(core),
+      ...feeds.services,
       gateway,
     ],
     async start() {

@@ -103,6 +103,27 @@ describe("subscriptions", () => {
     expect(client.closed).toBeUndefined();
   });
 
+  test("a feed shares the socket with runs; a subscription names one of the two", async () => {
+    const run = new ScriptedRun();
+    run.emit("message");
+    const feed = async function* feed(request: never): AsyncGenerator<unknown> {
+      yield { event: { seq: 8, kind: "task.changed", object: "task_1", data: request } };
+    };
+    await using gateway = await startGateway({ api: scriptedApi({ ...run.handlers, followFeed: feed }).api });
+    const client = await Client.open(gateway);
+    client.send(AUTH);
+    client.send({ type: "subscribe", id: "run", run: RUN });
+    client.send({ type: "subscribe", id: "feed", feed: "default", after_seq: 7 });
+    expect(await client.frame("end")).toEqual({ type: "end", id: "feed" });
+    await until(() => client.seqs("run").length === 1);
+    const event = client.frames.find((frame) => frame["id"] === "feed" && frame.type === "event")?.event;
+    expect(event).toMatchObject({ seq: 8, kind: "task.changed", data: { workspace: "default", after_seq: 7 } });
+    client.send({ type: "subscribe", id: "both", run: RUN, feed: "default" });
+    client.send({ type: "subscribe", id: "none" });
+    await until(() => client.frames.filter(({ type }) => type === "error").length === 2);
+    expect((await client.frame("error"))["message"]).toContain("name either a run or a feed");
+  });
+
   test("unsubscribe ends one and frees its id", async () => {
     const run = new ScriptedRun();
     await using gateway = await startGateway({ api: scriptedApi(run.handlers).api });

@@ -1,5 +1,5 @@
 /**
- * `/v1/ws`: the events of several runs over one WebSocket.
+ * `/v1/ws`: the events of several runs and the changes of workspaces over one WebSocket.
  *
  * W1  Nothing is served before a valid token, in the Authorization header or as the first frame within 10 s.
  * W2  A subscription ends with `end` or `error`, each with its id; the same id may then be used again.
@@ -9,21 +9,22 @@
 
 import type { IncomingMessage } from "node:http";
 
-import { type Clock, type Ids, MeshError } from "@mesh/kernel";
+import { type Clock, type Ids, isObject, MeshError } from "@mesh/kernel";
 import { internalText } from "@mesh/rpc";
 import { WebSocket, WebSocketServer } from "ws";
 
 import type { Admission } from "./admission.ts";
-import type { Call, Caller } from "./operation.ts";
-import { operationOf, validate } from "./operations.ts";
-import type { RunStreams } from "./run-stream.ts";
-import { type ClientFrame, readFrame, type ServerFrame } from "./socket-frame.ts";
+import type { OpenStreams } from "./open-streams.ts";
+import type { Api, Call, Caller } from "./operation.ts";
+import { openStream, type Operation, operationOf, validate } from "./operations.ts";
+import { type ClientFrame, readFrame, type ServerFrame, type Subscribe } from "./socket-frame.ts";
 import type { UpgradeHandler } from "./upgrade.ts";
 
 /** What sockets need. */
 export interface EventSocketDeps {
+  readonly api: Api;
   readonly admission: Admission;
-  readonly streams: RunStreams;
+  readonly streams: OpenStreams;
   readonly clock: Clock;
   readonly ids: Ids;
 }
@@ -167,7 +168,7 @@ class EventSocket {
     }
   }
 
-  #subscribe(frame: ClientFrame & { type: "subscribe" }, session: Session): void {
+  #subscribe(frame: Subscribe, session: Session): void {
     const { id } = frame;
     try {
       this.#deps.admission.charge(session.caller);
@@ -179,24 +180,21 @@ class EventSocket {
           `at most ${MAX_SUBSCRIPTIONS} subscriptions fit on one socket; open another`,
         );
       }
-      const request = validate(operationOf("runs", "followRun"), { run: frame.run, after_seq: frame.after_seq });
+      const wanted = wantedBy(frame);
       const stop = new AbortController();
       this.#subscriptions.set(id, stop);
-      void this.#forward(id, request as { run: string; after_seq: number }, session, stop.signal);
+      void this.#forward(id, wanted, session, stop.signal);
     } catch (thrown) {
       this.#refuse(thrown, id);
     }
   }
 
-  async #forward(
-    id: string,
-    request: { run: string; after_seq: number },
-    session: Session,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #forward(id: string, { operation, request }: Wanted, session: Session, signal: AbortSignal): Promise<void> {
     const call: Call = { caller: session.caller, signal, requestId: this.#requestId, transport: "http" };
     try {
-      for await (const event of this.#deps.streams.follow(request, call, session.token)) {
+      const open = (bounded: Call): AsyncIterable<unknown> => openStream(this.#deps.api, operation, request, bounded);
+      for await (const message of this.#deps.streams.follow(open, call, session.token)) {
+        const event = isObject(message) ? message["event"] : undefined;
         this.#send({ type: "event", id, event });
         if (!(await this.#flushed())) {
           this.close(4409, "events are not read fast enough; connect again and resume");
@@ -243,4 +241,16 @@ class EventSocket {
     this.#unanswered += 1;
     this.#client.ping();
   }
+}
+
+/** A stream that a subscription asks for. */
+interface Wanted {
+  readonly operation: Operation;
+  readonly request: unknown;
+}
+
+function wantedBy({ run, feed, after_seq }: Subscribe): Wanted {
+  const operation = feed === undefined ? operationOf("runs", "followRun") : operationOf("feed", "followFeed");
+  const input = feed === undefined ? { run, after_seq } : { workspace: feed, after_seq };
+  return { operation, request: validate(operation, input) };
 }

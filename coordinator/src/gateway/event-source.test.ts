@@ -121,6 +121,34 @@ describe("the stream of a run", () => {
   });
 });
 
+describe("the stream of a feed", () => {
+  const FEED = "/v1/workspaces/default/feed";
+
+  test("resumes after Last-Event-ID and has id, kind and data; the same path is a page too", async () => {
+    const feed = async function* feed({ after_seq: afterSeq }: { after_seq: number }): AsyncGenerator<unknown> {
+      yield { event: { seq: afterSeq + 1, kind: "node.changed", object: "node_1", data: {} } };
+    };
+    const { api, calls } = scriptedApi({ followFeed: feed });
+    await using gateway = await startGateway({ api });
+    const received = receive(await open(gateway, FEED, { "last-event-id": "41" }));
+    await until(() => received.done);
+    expect(seqs(received)).toEqual([42]);
+    expect(received.text).toContain('event: node.changed\ndata: {"seq":42,');
+    expect(await (await gateway.fetch(`${FEED}?after_seq=3`)).json()).toEqual({ events: [], last_seq: 0 });
+    expect(calls.at(-1)).toMatchObject({ method: "listFeed", request: { workspace: "default", after_seq: 3 } });
+  });
+
+  test("a workspace the caller may not see is 404, as a problem", async () => {
+    const { api } = scriptedApi({ listFeed: () => Promise.reject(new MeshError("not_found", "no such workspace")) });
+    await using gateway = await startGateway({ api });
+    const response = await open(gateway, FEED);
+    expect([response.status, response.headers.get("content-type")]).toEqual([
+      404,
+      expect.stringContaining("problem+json"),
+    ]);
+  });
+});
+
 describe("the end of a stream", () => {
   test("a client that leaves releases the handler", async () => {
     const run = new ScriptedRun();

@@ -1,55 +1,70 @@
 /**
- * A run's events as Server-Sent Events.
+ * Streams of numbered events as Server-Sent Events: the log of a run, the feed of a workspace.
  *
- * E1  `id` is the seq, `event` the kind, `data` the RunEvent; after the terminal event one `end`, then the connection closes.
+ * E1  `id` is the seq, `event` the kind, `data` the event; a stream that has an end ends with one `end`, then the connection closes.
  * E2  `Last-Event-ID` resumes without loss or duplicates; a cursor at the end of a finished run gets 204, which stops EventSource.
  * E3  A client that takes nothing for 10 s, or leaves more than 1 MB unread, is cut; it resumes by its cursor.
  */
 
 import type { ServerResponse } from "node:http";
 
-import { type Clock, MeshError } from "@mesh/kernel";
-import type { FollowRunRequest, Run, RunEvent } from "@mesh/proto";
+import { type Clock, type JsonObject, MeshError } from "@mesh/kernel";
 import type { FastifyRequest } from "fastify";
 
-import { requireReached } from "../runs/event-view.ts";
-import { isTerminal, toRunState } from "../runs/run-state.ts";
+import { drained } from "./backpressure.ts";
 import type { ErrorLog } from "./error-log.ts";
 import type { HttpCall, HttpHandler } from "./http-server.ts";
-import type { Api } from "./operation.ts";
-import { handle, operationOf, validate } from "./operations.ts";
-import type { RunStreams } from "./run-stream.ts";
+import type { OpenStreams } from "./open-streams.ts";
+import type { Call } from "./operation.ts";
+import { type Operation, validate } from "./operations.ts";
 
 /** What event streams need. */
 export interface EventSourceDeps {
-  readonly api: Api;
-  readonly streams: RunStreams;
+  readonly streams: OpenStreams;
   readonly errors: ErrorLog;
   readonly clock: Clock;
 }
 
-const PING_MS = 15_000;
-const BLOCKED_MS = 10_000;
-const MAX_BUFFERED_BYTES = 1024 * 1024;
+/** An event of any such stream. */
+export interface NumberedEvent {
+  readonly seq: number;
+  readonly kind: string;
+}
 
-/** The handler of `/v1/runs/{run}/events`: a stream when the client asks for one, else a page. */
-export function runEventsHandler(deps: EventSourceDeps, page: HttpHandler): HttpHandler {
-  const follow = operationOf("runs", "followRun");
+/** One opened stream. */
+export interface EventSource {
+  readonly afterSeq: number;
+  readonly open: (call: Call) => AsyncIterable<{ readonly event?: NumberedEvent | undefined }>;
+  /** What `end` says; `lastSeq` is that of the last event sent. */
+  readonly end: (lastSeq: number) => JsonObject;
+}
+
+/** A kind of stream. */
+export interface EventSourceKind {
+  /** Its streaming operation. */
+  readonly operation: Operation;
+  /**
+   * Looks before any byte is sent, with the validated request: a refusal thrown here is a problem, and undefined (nothing
+   * more will ever come) is 204.
+   */
+  readonly begin: (request: unknown, call: HttpCall) => Promise<EventSource | undefined>;
+}
+
+const PING_MS = 15_000;
+
+/** The handler of a path that streams when the client asks for it, and otherwise answers with a page. */
+export function eventSourceHandler(deps: EventSourceDeps, kind: EventSourceKind, page: HttpHandler): HttpHandler {
   return async (request, reply, call, input) => {
     const { stream, ...rest } = input;
     if (stream === undefined ? !wantsStream(request) : stream !== "1") return page(request, reply, call, rest);
     const cursor = lastEventId(request);
     if (cursor !== undefined) rest["after_seq"] = cursor;
-    const message = validate(follow, rest) as FollowRunRequest;
-    const run = await runOf(deps.api, message, call);
-    const state = toRunState(run.state);
-    // Once the stream has begun it could only be cut, and an EventSource would come back with the same cursor for ever.
-    if (state === undefined || !isTerminal(state)) requireReached(run, message.after_seq);
-    if (state !== undefined && isTerminal(state) && message.after_seq >= run.last_seq) return reply.code(204).send();
+    const source = await kind.begin(validate(kind.operation, rest), call);
+    if (source === undefined) return reply.code(204).send();
     reply.hijack();
     const headers = reply.getHeaders();
     for (const [name, value] of Object.entries(headers)) if (value !== undefined) reply.raw.setHeader(name, value);
-    await send(deps, reply.raw, message, call);
+    await send(deps, reply.raw, source, call);
     return undefined;
   };
 }
@@ -68,20 +83,7 @@ function lastEventId(request: FastifyRequest): number | undefined {
   );
 }
 
-/** Also the access check: a foreign run fails here, as a problem and before any byte of a stream. */
-async function runOf(api: Api, { run }: FollowRunRequest, call: HttpCall): Promise<Run> {
-  const operation = operationOf("runs", "getRun");
-  const response = (await handle(api, operation, { run }, call)) as { readonly run?: Run };
-  if (response.run === undefined) throw new MeshError("internal", "getRun gave no run");
-  return response.run;
-}
-
-async function send(
-  deps: EventSourceDeps,
-  raw: ServerResponse,
-  request: FollowRunRequest,
-  call: HttpCall,
-): Promise<void> {
+async function send(deps: EventSourceDeps, raw: ServerResponse, source: EventSource, call: HttpCall): Promise<void> {
   raw.writeHead(200, {
     "content-type": "text/event-stream; charset=utf-8",
     "cache-control": "no-store, no-transform",
@@ -90,16 +92,17 @@ async function send(
   raw.flushHeaders();
   raw.write("retry: 1000\n\n");
   const cancelPing = deps.clock.every(PING_MS, () => raw.write(":\n\n"));
-  let lastSeq = request.after_seq;
+  let lastSeq = source.afterSeq;
   try {
-    for await (const event of deps.streams.follow(request, call, call.token)) {
+    for await (const { event } of deps.streams.follow(source.open, call, call.token)) {
+      if (event === undefined) continue;
       lastSeq = event.seq;
       if (!raw.write(frame(event)) && !(await drained(deps.clock, raw, call.signal))) {
         raw.destroy();
         return;
       }
     }
-    raw.end(`event: end\ndata: ${JSON.stringify({ run_id: request.run, last_seq: lastSeq })}\n\n`);
+    raw.end(`event: end\ndata: ${JSON.stringify(source.end(lastSeq))}\n\n`);
   } catch (thrown) {
     // Headers are gone: the client sees a closed stream, comes back with its cursor and then gets a problem if there is one.
     const error = MeshError.from(thrown);
@@ -113,25 +116,6 @@ async function send(
   }
 }
 
-function frame(event: RunEvent): string {
+function frame(event: NumberedEvent): string {
   return `id: ${event.seq}\nevent: ${event.kind}\ndata: ${JSON.stringify(event)}\n\n`;
-}
-
-/** Waits until the client has read; false when it is too slow or gone. */
-function drained(clock: Clock, raw: ServerResponse, signal: AbortSignal): Promise<boolean> {
-  if (raw.writableLength > MAX_BUFFERED_BYTES) return Promise.resolve(false);
-  return new Promise((resolve) => {
-    const finish = (inTime: boolean) => (): void => {
-      cancelTimer();
-      raw.off("drain", onDrain);
-      signal.removeEventListener("abort", onGone);
-      resolve(inTime);
-    };
-    const onDrain = finish(true);
-    const onGone = finish(false);
-    const cancelTimer = clock.after(BLOCKED_MS, onGone);
-    raw.once("drain", onDrain);
-    signal.addEventListener("abort", onGone, { once: true });
-    if (signal.aborted) onGone();
-  });
 }

@@ -15,16 +15,17 @@ import type { FastifyInstance } from "fastify";
 import { Admission, type Authenticator } from "./admission.ts";
 import { ErrorLog } from "./error-log.ts";
 import { EventSockets } from "./event-socket.ts";
-import { runEventsHandler } from "./event-source.ts";
+import { feedEvents, runEvents } from "./event-kind.ts";
+import { eventSourceHandler } from "./event-source.ts";
 import { grpcServices } from "./grpc-service.ts";
 import { addHealthRoutes, type Readiness } from "./health.ts";
-import { addRoutes, answerOnce, createHttpApp, type HttpDeps } from "./http-server.ts";
+import { addRoutes, answerOnce, createHttpApp, type HttpDeps, type HttpHandler } from "./http-server.ts";
 import { addMcpRoute } from "./mcp-route.ts";
 import { NatsTunnels, type NatsWebsocket } from "./nats-tunnel.ts";
+import { OpenStreams } from "./open-streams.ts";
 import type { Api } from "./operation.ts";
-import { operationOf } from "./operations.ts";
+import { type Operation, operationOf } from "./operations.ts";
 import { RateLimiter, type RateOptions } from "./rate-limit.ts";
-import { RunStreams } from "./run-stream.ts";
 import { routeUpgrades } from "./upgrade.ts";
 
 /** Where and how the gateway listens. */
@@ -94,7 +95,7 @@ export function createGateway(deps: GatewayDeps): Gateway {
 interface Parts {
   readonly app: FastifyInstance;
   readonly rpc: RpcServer;
-  readonly streams: RunStreams;
+  readonly streams: OpenStreams;
   readonly sockets: EventSockets;
   readonly tunnels: NatsTunnels;
   isStopping: boolean;
@@ -105,16 +106,15 @@ function assemble(deps: GatewayDeps): Parts {
   const limiter = config.rate === undefined ? undefined : new RateLimiter(clock, config.rate);
   const admission = new Admission(deps.authenticator, limiter);
   const errors = new ErrorLog(deps.log);
-  const streams = new RunStreams({ runs: api.runs, admission, clock });
-  const sockets = new EventSockets({ admission, streams, clock, ids });
+  const streams = new OpenStreams({ admission, clock });
+  const sockets = new EventSockets({ api, admission, streams, clock, ids });
   const tunnels = new NatsTunnels({ clock, ids }, deps.natsWebsocket);
   const onCall = measure(deps.metrics, { streams, sockets, tunnels });
   const http: HttpDeps = { api, admission, errors, clock, ids, onCall };
   const options = { maxUnaryMs: MAX_UNARY_MS, ...(config.tls === undefined ? {} : { tls: config.tls }) };
   const app = createHttpApp(http, options);
-  const page = answerOnce(http, operationOf("runs", "listRunEvents"), MAX_UNARY_MS);
-  const events = runEventsHandler({ api, streams, errors, clock }, page);
-  addRoutes(app, http, { ...options, replace: ({ method }) => (method === "listRunEvents" ? events : undefined) });
+  const special = specialHandlers(http, streams);
+  addRoutes(app, http, { ...options, replace: ({ method }) => special.get(method) });
   addMcpRoute(app, { ...http, streams });
   const rpc = createRpcServer(
     grpcServices({ api, admission, streams }),
@@ -147,6 +147,16 @@ function assemble(deps: GatewayDeps): Parts {
     ids,
   );
   return parts;
+}
+
+/** Handlers of the rows that do more than answer once, by method. */
+function specialHandlers(http: HttpDeps, streams: OpenStreams): ReadonlyMap<string, HttpHandler> {
+  const deps = { streams, errors: http.errors, clock: http.clock };
+  const page = (operation: Operation): HttpHandler => answerOnce(http, operation, MAX_UNARY_MS);
+  return new Map([
+    ["listRunEvents", eventSourceHandler(deps, runEvents(http.api), page(operationOf("runs", "listRunEvents")))],
+    ["listFeed", eventSourceHandler(deps, feedEvents(http.api), page(operationOf("feed", "listFeed")))],
+  ]);
 }
 
 function readiness(parts: Parts, deps: GatewayDeps): Readiness {
@@ -211,7 +221,7 @@ function measure(
   const gauge = (name: string, help: string, count: () => number): void => {
     metrics.gauge(name, help, { collect: (value) => value.set(count()) });
   };
-  gauge("yao_open_streams", "Open streams of run events, over all transports.", () => streams.size);
+  gauge("yao_open_streams", "Open streams, over all transports.", () => streams.size);
   gauge("yao_open_sockets", "Open WebSockets of /v1/ws.", () => sockets.size);
   gauge("yao_nats_tunnels", "Open tunnels of /nats.", () => tunnels.size);
   return (operation, status, durationMs) => {

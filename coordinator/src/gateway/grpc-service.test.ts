@@ -21,6 +21,7 @@ const DEFINITIONS: Readonly<Record<string, Readonly<Record<string, MethodDefinit
   connectors: proto.ConnectorServiceService,
   tokens: proto.TokenServiceService,
   system: proto.SystemServiceService,
+  feed: proto.FeedServiceService,
 } as never;
 
 interface MethodDefinition {

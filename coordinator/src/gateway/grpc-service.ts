@@ -4,25 +4,25 @@ import { isObject, MeshError } from "@mesh/kernel";
 import {
   AppServiceService,
   ConnectorServiceService,
+  FeedServiceService,
   NodeServiceService,
   RunServiceService,
   SystemServiceService,
   TokenServiceService,
   WorkspaceServiceService,
 } from "@mesh/proto";
-import type { FollowRunRequest } from "@mesh/proto";
 import type { RpcCall, RpcService, RpcStreaming, RpcUnary } from "@mesh/rpc";
 
 import type { Admission } from "./admission.ts";
+import type { OpenStreams } from "./open-streams.ts";
 import type { Api, Call } from "./operation.ts";
-import { handle, type Operation, OPERATIONS, validate } from "./operations.ts";
-import type { RunStreams } from "./run-stream.ts";
+import { handle, openStream, type Operation, OPERATIONS, validate } from "./operations.ts";
 
 /** What the gRPC services use. */
 export interface GrpcDeps {
   readonly api: Api;
   readonly admission: Admission;
-  readonly streams: RunStreams;
+  readonly streams: OpenStreams;
 }
 
 const DEFINITIONS: Readonly<Record<keyof Api, RpcService["definition"]>> = {
@@ -33,6 +33,7 @@ const DEFINITIONS: Readonly<Record<keyof Api, RpcService["definition"]>> = {
   connectors: ConnectorServiceService,
   tokens: TokenServiceService,
   system: SystemServiceService,
+  feed: FeedServiceService,
 };
 
 /** All services. */
@@ -42,12 +43,14 @@ export function grpcServices(deps: GrpcDeps): readonly RpcService[] {
     return {
       definition,
       unary: Object.fromEntries(
-        operations.filter(({ streaming }) => !streaming).map((operation) => [operation.method, unary(deps, operation)]),
+        operations
+          .filter((operation) => !operation.streaming)
+          .map((operation) => [operation.method, unary(deps, operation)]),
       ),
       streaming: Object.fromEntries(
         operations
-          .filter(({ streaming }) => streaming)
-          .map((operation) => [operation.method, followRun(deps, operation)]),
+          .filter((operation) => operation.streaming)
+          .map((operation) => [operation.method, streamed(deps, operation)]),
       ),
     };
   });
@@ -60,11 +63,11 @@ function unary(deps: GrpcDeps, operation: Operation): RpcUnary {
   };
 }
 
-function followRun(deps: GrpcDeps, operation: Operation): RpcStreaming {
+function streamed(deps: GrpcDeps, operation: Operation): RpcStreaming {
   return async function* stream(request, rpc) {
     const { call, token } = await admit(deps, operation, rpc);
-    const message = validate(operation, given(request)) as FollowRunRequest;
-    for await (const event of deps.streams.follow(message, call, token)) yield { event };
+    const message = validate(operation, given(request));
+    yield* deps.streams.follow((bounded) => openStream(deps.api, operation, message, bounded), call, token);
   };
 }
 

@@ -99,9 +99,10 @@ export function addRoutes(
   options: HttpOptions & { readonly replace: (operation: Operation) => HttpHandler | undefined },
 ): void {
   for (const operation of OPERATIONS) {
-    // The stream of events shares its path with the page of events, whose handler chooses.
-    if (operation.streaming) continue;
-    const handler = options.replace(operation) ?? answerOnce(deps, operation, options.maxUnaryMs ?? 30_000);
+    const special = options.replace(operation);
+    // A stream of events shares its path with the page of events, whose handler chooses.
+    if (operation.streaming && special === undefined) continue;
+    const handler = special ?? answerOnce(deps, operation, options.maxUnaryMs ?? 30_000);
     const calls = new WeakMap<FastifyRequest, HttpCall>();
     app.route({
       method: operation.verb,

@@ -20,12 +20,12 @@ import { ToolLists } from "../mcp/tool-list.ts";
 import { admitted, type HttpCall, type HttpDeps } from "./http-server.ts";
 import { type FlightOwner, McpFlights } from "./mcp-flight.ts";
 import { handle, operationOf, validate } from "./operations.ts";
+import type { OpenStreams } from "./open-streams.ts";
 import { HttpError } from "./problem.ts";
-import type { RunStreams } from "./run-stream.ts";
 
 /** What the route serves with. */
 export interface McpRouteDeps extends Omit<HttpDeps, "ids" | "onCall"> {
-  readonly streams: RunStreams;
+  readonly streams: OpenStreams;
 }
 
 interface Served extends AssistantServerDeps {

@@ -16,6 +16,7 @@ const TITLES: Readonly<Record<Operation["service"], string>> = {
   connectors: "Connectors",
   tokens: "Tokens",
   system: "System",
+  feed: "Feed",
 };
 
 const PROBLEM: Schema = {
@@ -47,10 +48,10 @@ export function openApiDocument(version: string): Schema {
     if (operation.streaming) continue;
     item[verb] = describe(operation, responses.get(operation.method) ?? "");
   }
-  const events = paths["/v1/runs/{run}/events"]?.["get"] as {
-    responses: Record<string, { description: string; content: object }>;
-  };
-  addEventStream(events);
+  for (const { path, service } of OPERATIONS.filter(
+    (operation) => operation.streaming && paths[operation.path] !== undefined,
+  ))
+    addEventStream(paths[path]?.["get"], service);
   return {
     openapi: "3.1.0",
     info: { title: "Yao Mesh", version, description: "Devices, workspaces, assistants and runs of one mesh." },
@@ -155,14 +156,17 @@ function valueSchema(type: ValueType): Schema {
 }
 
 /** The page and the stream of events share a path; the Accept header chooses. */
-function addEventStream(page: { responses: Record<string, { description: string; content: object }> }): void {
-  const ok = page.responses["200"];
+function addEventStream(page: unknown, service: Operation["service"]): void {
+  const { responses } = page as { readonly responses: Record<string, { description: string; content: object }> };
+  const ok = responses["200"];
+  const message = service === "runs" ? "RunEvent" : "FeedEvent";
   if (ok !== undefined) {
-    const description =
-      "With Accept: text/event-stream, events as they happen: id is the seq, event the kind, data a RunEvent.";
+    const description = `With Accept: text/event-stream, events as they happen: id is the seq, event the kind, data a ${message}.`;
     ok.content = { ...ok.content, "text/event-stream": { schema: { type: "string", description } } };
   }
-  page.responses["204"] = { description: "The run has ended and the cursor stands at its end.", content: {} };
+  if (service === "runs") {
+    responses["204"] = { description: "The run has ended and the cursor stands at its end.", content: {} };
+  }
 }
 
 const plain = (summary: string, contentType: string): Schema => ({

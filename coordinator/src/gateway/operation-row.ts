@@ -25,6 +25,8 @@ export interface OperationRow<Request> {
   readonly rawBody?: string;
   /** The field that the `Idempotency-Key` header fills. */
   readonly idempotencyField?: string;
+  /** The handler gives a stream. */
+  readonly streaming: boolean;
 }
 
 /** What may differ from the usual. */
@@ -32,6 +34,7 @@ export interface RowOptions {
   readonly successStatus?: 201;
   readonly rawBody?: string;
   readonly idempotencyField?: string;
+  readonly streaming?: true;
 }
 
 /** What a schema gives, as a generated type wants it: it never looks at a field that is undefined. */
@@ -71,6 +74,7 @@ export function row<Schema extends z.ZodObject, Request>(
     input: parts.input,
     complete: (input: Given<z.output<Schema>>) => parts.message.fromPartial(input),
     successStatus: options.successStatus ?? 200,
+    streaming: options.streaming ?? false,
     ...(options.rawBody === undefined ? {} : { rawBody: options.rawBody }),
     ...(options.idempotencyField === undefined ? {} : { idempotencyField: options.idempotencyField }),
   };

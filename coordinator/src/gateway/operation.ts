@@ -87,7 +87,9 @@ import type {
 } from "@mesh/proto";
 
 import type { Caller } from "../auth/caller.ts";
+import type { FeedApi } from "./api/feed.ts";
 
+export type { FeedApi } from "./api/feed.ts";
 export type { Caller } from "../auth/caller.ts";
 
 /** The circumstances of one call. */
@@ -184,4 +186,5 @@ export interface Api {
   readonly connectors: ConnectorApi;
   readonly tokens: TokenApi;
   readonly system: SystemApi;
+  readonly feed: FeedApi;
 }

@@ -17,6 +17,7 @@ const SERVICES: Readonly<Record<string, string>> = {
   ConnectorService: "connectors",
   TokenService: "tokens",
   SystemService: "system",
+  FeedService: "feed",
 };
 
 /** `Service.method` to `VERB /path` as the comments of the proto files say. */

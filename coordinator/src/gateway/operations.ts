@@ -8,6 +8,7 @@
 import { MeshError } from "@mesh/kernel";
 import type { z } from "zod";
 
+import { FEED_ROWS } from "./feed-rows.ts";
 import { NODE_ROWS } from "./node-rows.ts";
 import type { Api, Call } from "./operation.ts";
 import type { OperationRow } from "./operation-row.ts";
@@ -20,7 +21,6 @@ export interface Operation extends OperationRow<unknown> {
   readonly service: keyof Api;
   /** Name of the handler, such as `createRun`. */
   readonly method: string;
-  readonly streaming: boolean;
 }
 
 const TABLE: { readonly [S in keyof Api]: { readonly [M in keyof Api[S]]: OperationRow<unknown> } } = {
@@ -31,6 +31,7 @@ const TABLE: { readonly [S in keyof Api]: { readonly [M in keyof Api[S]]: Operat
   connectors: CONNECTOR_ROWS,
   tokens: TOKEN_ROWS,
   system: SYSTEM_ROWS,
+  feed: FEED_ROWS,
 };
 
 /** All operations. */
@@ -39,7 +40,6 @@ export const OPERATIONS: readonly Operation[] = Object.entries(TABLE).flatMap(([
     ...row,
     service: service as keyof Api,
     method,
-    streaming: method === "followRun",
   })),
 );
 
@@ -94,4 +94,16 @@ type Handler = (request: unknown, call: Call) => unknown;
 export async function handle(api: Api, operation: Operation, request: unknown, call: Call): Promise<unknown> {
   const service = api[operation.service] as unknown as Readonly<Record<string, Handler>>;
   return service[operation.method]?.(request, call);
+}
+
+/** Opens the stream of a streaming operation with a validated request. */
+export function openStream(api: Api, operation: Operation, request: unknown, call: Call): AsyncIterable<unknown> {
+  const service = api[operation.service] as unknown as Readonly<Record<string, Handler>>;
+  const stream = service[operation.method]?.(request, call);
+  if (isAsyncIterable(stream)) return stream;
+  throw new MeshError("internal", `${operation.method} gave no stream`);
+}
+
+function isAsyncIterable(value: unknown): value is AsyncIterable<unknown> {
+  return typeof value === "object" && value !== null && Symbol.asyncIterator in value;
 }

@@ -122,10 +122,14 @@ export const RUN_ROWS: { readonly [M in keyof RunApi]: OperationRow<Parameters<R
     input: z.strictObject({ run: reference, after_seq: optionalInt(0, MAX_SEQ), limit: optionalInt(0, 1000) }),
     message: ListRunEventsRequest,
   }),
-  followRun: row("GET /v1/runs/{run}/events", {
-    scope: "read",
-    summary: "Streams events after a cursor until the run has ended.",
-    input: z.strictObject({ run: reference, after_seq: optionalInt(0, MAX_SEQ) }),
-    message: FollowRunRequest,
-  }),
+  followRun: row(
+    "GET /v1/runs/{run}/events",
+    {
+      scope: "read",
+      summary: "Streams events after a cursor until the run has ended.",
+      input: z.strictObject({ run: reference, after_seq: optionalInt(0, MAX_SEQ) }),
+      message: FollowRunRequest,
+    },
+    { streaming: true },
+  ),
 };

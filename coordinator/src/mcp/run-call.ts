@@ -6,19 +6,19 @@
  */
 
 import { type JsonObject, MeshError, toErrorCode } from "@mesh/kernel";
-import type { CreateRunResponse } from "@mesh/proto";
+import type { CreateRunResponse, FollowRunResponse } from "@mesh/proto";
 
 import type { ErrorLog } from "../gateway/error-log.ts";
 import type { HttpCall } from "../gateway/http-server.ts";
-import type { Api } from "../gateway/operation.ts";
+import type { OpenStreams } from "../gateway/open-streams.ts";
+import type { Api, Call } from "../gateway/operation.ts";
 import { handle, operationOf, validate } from "../gateway/operations.ts";
-import type { RunStreams } from "../gateway/run-stream.ts";
 import { type RunEnd, RunWatch } from "./run-watch.ts";
 
 /** What a call of a run uses. */
 export interface RunCallDeps {
   readonly api: Api;
-  readonly streams: Pick<RunStreams, "follow">;
+  readonly streams: Pick<OpenStreams, "follow">;
   readonly errors: Pick<ErrorLog, "report">;
 }
 
@@ -51,7 +51,10 @@ export async function callRun(
   const runId = await createRun(deps.api, wish, call);
   const watch = new RunWatch();
   try {
-    for await (const event of deps.streams.follow({ run: runId, after_seq: 0 }, call, call.token)) {
+    const follow = (bounded: Call): AsyncIterable<FollowRunResponse> =>
+      deps.api.runs.followRun({ run: runId, after_seq: 0 }, bounded);
+    for await (const { event } of deps.streams.follow(follow, call, call.token)) {
+      if (event === undefined) continue;
       const line = watch.hear(event);
       if (line !== undefined) onStatus(line);
       if (watch.questions !== undefined) return { kind: "asks", runId, questions: watch.questions };

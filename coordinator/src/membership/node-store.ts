@@ -40,7 +40,7 @@ function select(sql: Sql | Tx): ReturnType<Sql> {
 }
 
 /** All nodes that were not removed, by name. */
-export async function listNodes(sql: Sql): Promise<readonly NodeRow[]> {
+export async function listNodes(sql: Sql | Tx): Promise<readonly NodeRow[]> {
   return sql<NodeRow[]>`${select(sql)} WHERE n.removed_at IS NULL ORDER BY n.name`;
 }
 

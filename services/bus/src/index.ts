@@ -16,6 +16,7 @@ export {
   nodeDigest,
   nodeOfSubject,
   runOfSubject,
+  workspaceOfSubject,
   STREAM,
   subjects,
   workDurable,

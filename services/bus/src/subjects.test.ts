@@ -2,7 +2,15 @@ import { systemIds, ulidOf } from "@mesh/kernel";
 import { expect, test } from "vitest";
 
 import { createUserKey } from "./nkey.ts";
-import { inboxPrefix, nodeDigest, nodeOfSubject, runOfSubject, subjects, workDurable } from "./subjects.ts";
+import {
+  inboxPrefix,
+  nodeDigest,
+  nodeOfSubject,
+  runOfSubject,
+  subjects,
+  workDurable,
+  workspaceOfSubject,
+} from "./subjects.ts";
 
 const node = nodeDigest(createUserKey().nkey);
 const run = ulidOf(systemIds().next("run"));
@@ -23,6 +31,8 @@ test("subjects have their literal form, and give their tokens back", () => {
   expect(nodeOfSubject(subjects.events(node, run))).toBe(node);
   expect(runOfSubject(subjects.events(node, run))).toBe(run);
   expect(runOfSubject(subjects.tail(run))).toBe(run);
+  expect(subjects.feed(run)).toBe(`mesh.v1.feed.${run}`);
+  expect(workspaceOfSubject(subjects.feed(run))).toBe(run);
 });
 
 test.each(["*", ">", "", "a.b", `${node}.>`, node.toUpperCase(), `${node}x`, `${node}\n`])(

@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 import { MeshError } from "@mesh/kernel";
 
 const NODE = /^[0-9a-z]{20}$/;
-const RUN = /^[0-9a-z]{26}$/;
+const ULID = /^[0-9a-z]{26}$/;
 const METHOD = /^[a-z][a-z_]{0,31}$/;
 
 /** Stream names. */
@@ -45,13 +45,16 @@ export const subjects = {
     `mesh.v1.up.${token(NODE, node, "node")}.rpc.${token(METHOD, method, "method")}`,
   // mesh.v1.up.<node>.ev.<run>; run is the ULID part of a run id
   events: (node: string, runUlid: string): string =>
-    `mesh.v1.up.${token(NODE, node, "node")}.ev.${token(RUN, runUlid, "run")}`,
+    `mesh.v1.up.${token(NODE, node, "node")}.ev.${token(ULID, runUlid, "run")}`,
   // mesh.v1.down.<node>.cmd
   command: (node: string): string => `mesh.v1.down.${token(NODE, node, "node")}.cmd`,
   // mesh.v1.work.<node>
   work: (node: string): string => `mesh.v1.work.${token(NODE, node, "node")}`,
   // mesh.v1.tail.<run>
-  tail: (runUlid: string): string => `mesh.v1.tail.${token(RUN, runUlid, "run")}`,
+  tail: (runUlid: string): string => `mesh.v1.tail.${token(ULID, runUlid, "run")}`,
+  // mesh.v1.feed.<workspace>; workspace is the ULID part of a workspace id
+  feed: (workspaceUlid: string): string => `mesh.v1.feed.${token(ULID, workspaceUlid, "workspace")}`,
+  anyFeed: "mesh.v1.feed.*",
   anyHeartbeat: "mesh.v1.up.*.hb",
   anyEvents: "mesh.v1.up.*.ev.*",
   anyWork: "mesh.v1.work.*",
@@ -69,7 +72,12 @@ export function nodeOfSubject(subject: string): string {
 
 /** The `<run>` token of an events or tail subject. */
 export function runOfSubject(subject: string): string {
-  return token(RUN, subject.slice(subject.lastIndexOf(".") + 1), "run");
+  return token(ULID, subject.slice(subject.lastIndexOf(".") + 1), "run");
+}
+
+/** The `<workspace>` token of a feed subject. */
+export function workspaceOfSubject(subject: string): string {
+  return token(ULID, subject.slice(subject.lastIndexOf(".") + 1), "workspace");
 }
 
 function token(shape: RegExp, value: string, what: string): string {

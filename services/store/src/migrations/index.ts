@@ -5,6 +5,7 @@ import type { Migration } from "kysely";
 import * as first from "./0001-first.ts";
 import * as waitingRuns from "./0002-waiting-runs.ts";
 import * as state from "./0003-state.ts";
+import * as board from "./0005-board.ts";
 import * as files from "./0006-files.ts";
 
 /** A static map, so that bundling the program keeps the migrations in it. */
@@ -12,5 +13,6 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0001-first": first,
   "0002-waiting-runs": waitingRuns,
   "0003-state": state,
+  "0005-board": board,
   "0006-files": files,
 };

@@ -586,8 +586,9 @@ export interface MarkInboxResponse {
 }
 
 /**
- * FeedEvent is one change in a workspace. Its data holds the whole object as the lists give it; an older revision or an equal
- * one is to be ignored.
+ * FeedEvent is one change in a workspace. Its data holds the whole object as the lists give it and is at least as new as the
+ * change. An object of an older revision than what is shown is to be ignored; an equal revision takes its place, since what
+ * comes of runs grows no revision. Applying an event twice is harmless.
  */
 export interface FeedEvent {
   /** Dense per workspace, from 1. */

@@ -1,27 +1,25 @@
 /**
- * The one stream of a run's events behind SSE, WebSocket and gRPC.
+ * Every answer that is a stream, whatever carries it: SSE, WebSocket, a download, gRPC.
  *
- * T1  Ends after the run's terminal event; ends early, with the reason thrown, when the client goes, the gateway stops
- *     or the token is no longer valid (looked at every 15 s).
+ * T1  Ends when its handler does; ends early, with the reason thrown, when the client goes, the gateway stops or the token
+ *     is no longer valid (looked at every 15 s).
  * T2  A handler that ignores its signal cannot keep a stream open.
  * T3  Streams are bounded, in all and per token.
  */
 
 import { type Clock, MeshError } from "@mesh/kernel";
-import type { FollowRunRequest, RunEvent } from "@mesh/proto";
 
 import type { Admission } from "./admission.ts";
-import type { Call, RunApi } from "./operation.ts";
+import type { Call } from "./operation.ts";
 
 /** What streams need. */
-export interface RunStreamDeps {
-  readonly runs: Pick<RunApi, "followRun">;
+export interface OpenStreamsDeps {
   readonly admission: Pick<Admission, "recheck">;
   readonly clock: Clock;
 }
 
 /** Bounds of streams. */
-export interface RunStreamOptions {
+export interface OpenStreamsOptions {
   readonly maxStreams?: number;
   readonly maxStreamsPerToken?: number;
 }
@@ -29,14 +27,14 @@ export interface RunStreamOptions {
 const RECHECK_MS = 15_000;
 
 /** All open streams of this gateway. */
-export class RunStreams {
-  readonly #deps: RunStreamDeps;
-  readonly #options: Required<RunStreamOptions>;
+export class OpenStreams {
+  readonly #deps: OpenStreamsDeps;
+  readonly #options: Required<OpenStreamsOptions>;
   readonly #open = new Set<AbortController>();
   readonly #perToken = new Map<string, number>();
   #stopped = false;
 
-  constructor(deps: RunStreamDeps, options: RunStreamOptions = {}) {
+  constructor(deps: OpenStreamsDeps, options: OpenStreamsOptions = {}) {
     this.#deps = deps;
     this.#options = { maxStreams: 10_000, maxStreamsPerToken: 1_000, ...options };
   }
@@ -46,18 +44,18 @@ export class RunStreams {
     return this.#open.size;
   }
 
-  /** Events after the cursor; leaving the loop closes the stream. */
-  async *follow(request: FollowRunRequest, call: Call, token: string): AsyncGenerator<RunEvent> {
+  /**
+   * What `open` gives, under the bounds of this class; leaving the loop closes the stream. `open` is called once, with a
+   * call whose signal aborts for any of the reasons of T1.
+   */
+  async *follow<T>(open: (call: Call) => AsyncIterable<T>, call: Call, token: string): AsyncGenerator<T> {
     const controller = this.#enter(call);
     const leave = (): void => controller.abort(new MeshError("cancelled", "the client has gone away"));
     call.signal.addEventListener("abort", leave, { once: true });
     if (call.signal.aborted) leave();
     const cancelRecheck = this.#deps.clock.every(RECHECK_MS, () => void this.#recheck(token, controller));
     try {
-      const events = this.#deps.runs.followRun(request, { ...call, signal: controller.signal });
-      for await (const { event } of abortable(events, controller.signal)) {
-        if (event !== undefined) yield event;
-      }
+      yield* abortable(open({ ...call, signal: controller.signal }), controller.signal);
     } finally {
       cancelRecheck();
       call.signal.removeEventListener("abort", leave);
@@ -75,10 +73,7 @@ export class RunStreams {
     if (this.#stopped) throw stopping();
     const own = this.#perToken.get(call.caller.tokenId) ?? 0;
     if (this.#open.size >= this.#options.maxStreams || own >= this.#options.maxStreamsPerToken) {
-      throw new MeshError(
-        "resource_exhausted",
-        "too many open event streams; close some first, or share one over /v1/ws",
-      );
+      throw new MeshError("resource_exhausted", "too many open streams; close some first, or share one over /v1/ws");
     }
     const controller = new AbortController();
     this.#open.add(controller);
