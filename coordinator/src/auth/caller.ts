@@ -18,6 +18,10 @@ export interface Caller {
   readonly isAdmin: boolean;
   /** Workspaces the token is limited to; undefined means all of the user's. */
   readonly workspaceIds: readonly string[] | undefined;
+  /** Assistants the token is limited to; absent means all. */
+  readonly assistants?: readonly string[];
+  /** Requests a minute the token was made for; absent means what every token may. */
+  readonly ratePerMinute?: number;
 }
 
 /** The caller of operations that need no token (join, renew); it passes no access check. */
@@ -43,6 +47,20 @@ export function requireScope(caller: Caller, needed: Scope): void {
     "permission_denied",
     `this token lacks the scope "${needed}"; make one that has it with: yao token create --scope ${needed}`,
     { details: { scope: needed } },
+  );
+}
+
+/** Whether a token may see and run an assistant. */
+export function mayUseAssistant({ assistants }: Pick<Caller, "assistants">, assistantId: string): boolean {
+  return assistants === undefined || assistants.includes(assistantId);
+}
+
+/** Throws `permission_denied` for a token that is limited to assistants where an operation does not know of that limit. */
+export function requireUnlimited({ assistants }: Pick<Caller, "assistants">): void {
+  if (assistants === undefined) return;
+  throw new MeshError(
+    "permission_denied",
+    `this token may only run and see ${assistants.slice(0, 5).join(", ")}${assistants.length > 5 ? ", …" : ""}; use one that is not limited to assistants`,
   );
 }
 

@@ -7,8 +7,8 @@
 
 import { MeshError } from "@mesh/kernel";
 
-import { ANONYMOUS, type Caller, requireScope, type Scope } from "../auth/caller.ts";
-import type { RateLimiter, RateState } from "./rate-limit.ts";
+import { ANONYMOUS, type Caller, requireScope, requireUnlimited, type Scope } from "../auth/caller.ts";
+import type { RateLimiter, RateOptions, RateState } from "./rate-limit.ts";
 
 /** Turns the text of a token into the caller it stands for; throws `unauthenticated`. */
 export interface Authenticator {
@@ -23,6 +23,12 @@ export interface Origin {
   readonly address: string;
   /** Told the state of the bucket that paid, before anything is refused. */
   readonly onRate?: (state: RateState) => void;
+}
+
+/** What an operation is prepared for. */
+export interface Preparation {
+  /** It holds tokens that are limited to assistants to their limit; all others refuse them. */
+  readonly knowsAssistants?: boolean;
 }
 
 /** An admitted request. */
@@ -43,7 +49,7 @@ export class Admission {
   }
 
   /** The caller of a request that needs `scope`. */
-  async admit(scope: Scope | "none", origin: Origin): Promise<Admitted> {
+  async admit(scope: Scope | "none", origin: Origin, { knowsAssistants }: Preparation = {}): Promise<Admitted> {
     const byAddress = `address:${origin.address}`;
     if (scope === "none") {
       this.#charge(byAddress, origin.onRate);
@@ -54,12 +60,15 @@ export class Admission {
     const caller = await this.#authenticate(token, byAddress);
     this.charge(caller, origin.onRate);
     requireScope(caller, scope);
+    if (knowsAssistants !== true) requireUnlimited(caller);
     return { caller, token };
   }
 
   /** Takes one unit from the caller's bucket; throws `resource_exhausted`. */
   charge(caller: Caller, onRate?: (state: RateState) => void): void {
-    this.#charge(`token:${caller.tokenId}`, onRate);
+    const own = caller.ratePerMinute;
+    const quota = own === undefined ? undefined : { perMinute: own, burst: own };
+    this.#charge(`token:${caller.tokenId}`, onRate, quota);
   }
 
   /** Whether a token still stands for a caller; for streams that outlive their admission. */
@@ -83,8 +92,8 @@ export class Admission {
     if (state !== undefined && !state.allowed) throw tooMany(state);
   }
 
-  #charge(key: string, onRate: ((state: RateState) => void) | undefined): void {
-    const state = this.#limiter?.take(key);
+  #charge(key: string, onRate: ((state: RateState) => void) | undefined, quota?: RateOptions): void {
+    const state = this.#limiter?.take(key, quota);
     if (state === undefined) return;
     onRate?.(state);
     if (!state.allowed) throw tooMany(state);

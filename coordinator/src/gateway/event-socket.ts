@@ -28,6 +28,8 @@ export interface EventSocketDeps {
   readonly ids: Ids;
 }
 
+/** What a session reads are runs, whose handler holds tokens to their assistants. */
+const RUNS_ONLY = { knowsAssistants: true };
 const MAX_FRAME_BYTES = 64 * 1024;
 const MAX_SUBSCRIPTIONS = 100;
 const MAX_BUFFERED_BYTES = 1024 * 1024;
@@ -159,7 +161,7 @@ class EventSocket {
     if (this.#session !== undefined) throw new MeshError("failed_precondition", "this socket has its token already");
     const address = this.#request.socket.remoteAddress ?? "";
     try {
-      this.#session = await this.#deps.admission.admit("read", { authorization, address });
+      this.#session = await this.#deps.admission.admit("read", { authorization, address }, RUNS_ONLY);
       this.#send({ type: "ready", user: this.#session.caller.userName });
     } catch (thrown) {
       this.#refuse(thrown);

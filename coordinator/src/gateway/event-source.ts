@@ -14,6 +14,7 @@ import type { FastifyRequest } from "fastify";
 
 import { requireReached } from "../runs/event-view.ts";
 import { isTerminal, toRunState } from "../runs/run-state.ts";
+import { drained } from "./drained.ts";
 import type { ErrorLog } from "./error-log.ts";
 import type { HttpCall, HttpHandler } from "./http-server.ts";
 import type { Api } from "./operation.ts";
@@ -29,8 +30,6 @@ export interface EventSourceDeps {
 }
 
 const PING_MS = 15_000;
-const BLOCKED_MS = 10_000;
-const MAX_BUFFERED_BYTES = 1024 * 1024;
 
 /** The handler of `/v1/runs/{run}/events`: a stream when the client asks for one, else a page. */
 export function runEventsHandler(deps: EventSourceDeps, page: HttpHandler): HttpHandler {
@@ -115,23 +114,4 @@ async function send(
 
 function frame(event: RunEvent): string {
   return `id: ${event.seq}\nevent: ${event.kind}\ndata: ${JSON.stringify(event)}\n\n`;
-}
-
-/** Waits until the client has read; false when it is too slow or gone. */
-function drained(clock: Clock, raw: ServerResponse, signal: AbortSignal): Promise<boolean> {
-  if (raw.writableLength > MAX_BUFFERED_BYTES) return Promise.resolve(false);
-  return new Promise((resolve) => {
-    const finish = (inTime: boolean) => (): void => {
-      cancelTimer();
-      raw.off("drain", onDrain);
-      signal.removeEventListener("abort", onGone);
-      resolve(inTime);
-    };
-    const onDrain = finish(true);
-    const onGone = finish(false);
-    const cancelTimer = clock.after(BLOCKED_MS, onGone);
-    raw.once("drain", onDrain);
-    signal.addEventListener("abort", onGone, { once: true });
-    if (signal.aborted) onGone();
-  });
 }

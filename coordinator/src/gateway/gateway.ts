@@ -21,6 +21,7 @@ import { addHealthRoutes, type Readiness } from "./health.ts";
 import { addRoutes, answerOnce, createHttpApp, type HttpDeps } from "./http-server.ts";
 import { addMcpRoute } from "./mcp-route.ts";
 import { NatsTunnels, type NatsWebsocket } from "./nats-tunnel.ts";
+import { addOpenAiRoutes } from "./openai-route.ts";
 import type { Api } from "./operation.ts";
 import { operationOf } from "./operations.ts";
 import { RateLimiter, type RateOptions } from "./rate-limit.ts";
@@ -102,8 +103,7 @@ interface Parts {
 
 function assemble(deps: GatewayDeps): Parts {
   const { api, clock, ids, config } = deps;
-  const limiter = config.rate === undefined ? undefined : new RateLimiter(clock, config.rate);
-  const admission = new Admission(deps.authenticator, limiter);
+  const admission = new Admission(deps.authenticator, new RateLimiter(clock, config.rate));
   const errors = new ErrorLog(deps.log);
   const streams = new RunStreams({ runs: api.runs, admission, clock });
   const sockets = new EventSockets({ admission, streams, clock, ids });
@@ -116,6 +116,7 @@ function assemble(deps: GatewayDeps): Parts {
   const events = runEventsHandler({ api, streams, errors, clock }, page);
   addRoutes(app, http, { ...options, replace: ({ method }) => (method === "listRunEvents" ? events : undefined) });
   addMcpRoute(app, { ...http, streams });
+  addOpenAiRoutes(app, { ...http, streams });
   const rpc = createRpcServer(
     grpcServices({ api, admission, streams }),
     {

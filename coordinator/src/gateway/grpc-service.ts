@@ -74,10 +74,11 @@ async function admit(
   rpc: RpcCall,
 ): Promise<{ readonly call: Call; readonly token: string }> {
   const [authorization] = rpc.metadata.get("authorization");
-  const { caller, token } = await deps.admission.admit(operation.scope, {
+  const origin = {
     authorization: typeof authorization === "string" ? authorization : undefined,
     address: withoutPort(rpc.peer),
-  });
+  };
+  const { caller, token } = await deps.admission.admit(operation.scope, origin, operation);
   return { call: { caller, signal: rpc.signal, requestId: rpc.requestId, transport: "grpc" }, token };
 }
 

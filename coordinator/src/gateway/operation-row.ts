@@ -25,6 +25,8 @@ export interface OperationRow<Request> {
   readonly rawBody?: string;
   /** The field that the `Idempotency-Key` header fills. */
   readonly idempotencyField?: string;
+  /** Tokens that are limited to assistants may call it: its handler holds them to that. */
+  readonly knowsAssistants?: true;
 }
 
 /** What may differ from the usual. */
@@ -32,6 +34,7 @@ export interface RowOptions {
   readonly successStatus?: 201;
   readonly rawBody?: string;
   readonly idempotencyField?: string;
+  readonly knowsAssistants?: true;
 }
 
 /** What a schema gives, as a generated type wants it: it never looks at a field that is undefined. */
@@ -72,6 +75,7 @@ export function row<Schema extends z.ZodObject, Request>(
     complete: (input: Given<z.output<Schema>>) => parts.message.fromPartial(input),
     successStatus: options.successStatus ?? 200,
     ...(options.rawBody === undefined ? {} : { rawBody: options.rawBody }),
+    ...(options.knowsAssistants === undefined ? {} : { knowsAssistants: options.knowsAssistants }),
     ...(options.idempotencyField === undefined ? {} : { idempotencyField: options.idempotencyField }),
   };
 }

@@ -42,7 +42,9 @@ test("functions that cannot be offered are refused, saying which", () => {
   expect(() => callerFunctions({ functions: [named("a"), named("a")] }, [])).toThrow('two tools named "a"');
   expect(() => callerFunctions({ functions: [named("a b")] }, [])).toThrow('unlike "a b"');
   expect(() => callerFunctions({ functions: [{ type: "web_search" }] }, [])).toThrow("must be a list");
-  expect(() => callerFunctions({ functions: Array.from({ length: 129 }, (_, i) => named(`f${i}`)) }, [])).toThrow("128");
+  expect(() => callerFunctions({ functions: Array.from({ length: 129 }, (_, i) => named(`f${i}`)) }, [])).toThrow(
+    "128",
+  );
   const [offered] = callerFunctions({ functions: [named("bash")] }, []);
   expect(() => callerFunctions({ functions: [named("bash")] }, offered === undefined ? [] : [offered])).toThrow("bash");
   expect(callerFunctions({}, [])).toEqual([]);

@@ -45,7 +45,10 @@ export function callerFunctions(options: JsonObject, offered: readonly SourcedTo
   const taken = new Set(offered.map(({ tool }) => tool.name));
   for (const { name } of functions) {
     if (!NAME.test(name)) {
-      throw new MeshError("invalid_argument", `a function's name has 1 to 64 letters, digits, _ and -, unlike "${name}"`);
+      throw new MeshError(
+        "invalid_argument",
+        `a function's name has 1 to 64 letters, digits, _ and -, unlike "${name}"`,
+      );
     }
     if (taken.has(name)) {
       throw new MeshError(

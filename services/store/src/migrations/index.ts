@@ -5,10 +5,12 @@ import type { Migration } from "kysely";
 import * as first from "./0001-first.ts";
 import * as waitingRuns from "./0002-waiting-runs.ts";
 import * as state from "./0003-state.ts";
+import * as webhooks from "./0007-webhooks.ts";
 
 /** A static map, so that bundling the program keeps the migrations in it. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0001-first": first,
   "0002-waiting-runs": waitingRuns,
   "0003-state": state,
+  "0007-webhooks": webhooks,
 };
