@@ -108,7 +108,7 @@ const body = z.looseObject({
   reasoning_effort: text.max(20).nullish(),
   parallel_tool_calls: z.boolean().nullish(),
   tools: z.array(tool).max(MAX_FUNCTIONS, `has more than ${MAX_FUNCTIONS} functions`).nullish(),
-  tool_choice: z.unknown(),
+  tool_choice: z.unknown().optional(),
   response_format: z
     .looseObject({
       type: z.enum(["text", "json_object", "json_schema"], "must be text, json_object or json_schema"),
