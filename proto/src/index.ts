@@ -233,6 +233,20 @@ export {
   RemoveAppResponse,
 } from "./gen/yao/mesh/v1/apps.ts";
 export {
+  Chat,
+  ChatMessage,
+  type ChatServiceServer,
+  ChatServiceService,
+  DeleteChatRequest,
+  DeleteChatResponse,
+  GetChatRequest,
+  GetChatResponse,
+  ListChatMessagesRequest,
+  ListChatMessagesResponse,
+  ListChatsRequest,
+  ListChatsResponse,
+} from "./gen/yao/mesh/v1/chats.ts";
+export {
   Connector,
   type ConnectorServiceServer,
   ConnectorServiceService,

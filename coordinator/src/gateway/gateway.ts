@@ -24,6 +24,7 @@ import { addRoutes, answerOnce, createHttpApp, type HttpDeps, type HttpHandler }
 import { addMcpRoute } from "./mcp-route.ts";
 import { NatsTunnels, type NatsWebsocket } from "./nats-tunnel.ts";
 import { OpenStreams } from "./open-streams.ts";
+import { addOpenAiRoutes } from "./openai-route.ts";
 import type { Api } from "./operation.ts";
 import { type Operation, operationOf } from "./operations.ts";
 import { RateLimiter, type RateOptions } from "./rate-limit.ts";
@@ -112,13 +113,12 @@ interface Parts {
 
 function assemble(deps: GatewayDeps): Parts {
   const { api, clock, ids, config } = deps;
-  const limiter = config.rate === undefined ? undefined : new RateLimiter(clock, config.rate);
   const { publicUrl } = config;
   const policy = new BrowserPolicy({
     ...(publicUrl === undefined ? {} : { publicUrl: () => publicUrl }),
     hostNames: config.hostNames ?? [],
   });
-  const admission = new Admission(deps.authenticator, limiter, policy);
+  const admission = new Admission(deps.authenticator, new RateLimiter(clock, config.rate), policy);
   const errors = new ErrorLog(deps.log);
   const streams = new OpenStreams({ admission, clock });
   const sockets = new EventSockets({ api, admission, streams, clock, ids });
@@ -135,6 +135,7 @@ function assemble(deps: GatewayDeps): Parts {
   };
   addRoutes(app, http, { ...options, replace });
   addMcpRoute(app, { ...http, streams });
+  addOpenAiRoutes(app, { ...http, streams });
   const rpc = createRpcServer(
     grpcServices({ api, admission, streams }),
     {

@@ -13,7 +13,7 @@ import {
 import type { Store } from "@mesh/store";
 
 import type { Access, Need } from "../auth/access.ts";
-import { actorOf } from "../auth/caller.ts";
+import { actorOf, mayUseAssistant } from "../auth/caller.ts";
 import type { Call, RunApi } from "../gateway/operation.ts";
 import { toAnswer } from "./answer-rule.ts";
 import type { Dispatcher } from "./dispatcher.ts";
@@ -51,7 +51,7 @@ export function createRunApi(given: Omit<RunApiDeps, "reads">): RunApi {
     createRun: async (request, call) => {
       const draft = await toDraft(deps, request, call);
       const runId = await deps.dispatcher.create(draft);
-      return { run: toRun(await mustFind(deps, runId)) };
+      return { run: toRun(await mustFind(deps, runId)), replayed: runId !== draft.id };
     },
     listRuns: async (request, call) => {
       const workspace = await deps.access.workspace(call.caller, request.workspace, "read");
@@ -64,6 +64,7 @@ export function createRunApi(given: Omit<RunApiDeps, "reads">): RunApi {
         workspaceId: workspace.id,
         state: request.state,
         nodeId,
+        assistants: call.caller.assistants,
         before: request.cursor,
         limit,
       });
@@ -81,7 +82,8 @@ export function createRunApi(given: Omit<RunApiDeps, "reads">): RunApi {
 async function toDraft(deps: RunApiDeps, request: CreateRunRequest, call: Call): Promise<RunDraft> {
   requireFits(request);
   const workspace = await deps.access.workspace(call.caller, request.workspace, "write");
-  const assistant = await deps.reads.assistant(workspace.id, request.assistant);
+  const isAllowed = mayUseAssistant(call.caller, request.assistant);
+  const assistant = isAllowed ? await deps.reads.assistant(workspace.id, request.assistant) : undefined;
   if (assistant === undefined) {
     throw new MeshError(
       "not_found",
@@ -94,8 +96,8 @@ async function toDraft(deps: RunApiDeps, request: CreateRunRequest, call: Call):
     assistantId: request.assistant,
     ...sourceOf(assistant),
     input: request.input,
-    options: request.options ?? {},
-    metadata: request.metadata ?? {},
+    options: optionsOf(request),
+    metadata: metadataOf(request),
     requirements: await toRequirements(deps, request, workspace.id),
     onLost: toOnLost(request.on_lost),
     priority: request.priority,
@@ -117,13 +119,24 @@ function sourceOf({
 }
 
 // A run travels to its device in one message; characters are bounded by the gateway, bytes here.
-function requireFits({ input, options, metadata }: CreateRunRequest): void {
-  const bytes = Buffer.byteLength(input) + Buffer.byteLength(JSON.stringify([options, metadata]));
+function requireFits({ input, options, metadata, messages_json: messages }: CreateRunRequest): void {
+  const bytes = Buffer.byteLength(input + messages) + Buffer.byteLength(JSON.stringify([options, metadata]));
   if (bytes <= MAX_WORK_BYTES) return;
   throw new MeshError(
     "invalid_argument",
-    `input, options and metadata of a run are at most ${MAX_WORK_BYTES / 1024} KB together; these have ${Math.ceil(bytes / 1024)} KB`,
+    `input, messages, options and metadata of a run are at most ${MAX_WORK_BYTES / 1024} KB together; these have ${Math.ceil(bytes / 1024)} KB`,
   );
+}
+
+/** A conversation travels among the options: that is where a device reads it. */
+function optionsOf({ options, messages_json: messages }: CreateRunRequest): Readonly<Record<string, unknown>> {
+  if (messages === "") return options ?? {};
+  // The gateway has read it once: it is a list of messages.
+  return { ...options, messages: JSON.parse(messages) as unknown };
+}
+
+function metadataOf({ metadata, chat }: CreateRunRequest): Readonly<Record<string, unknown>> {
+  return chat === "" ? (metadata ?? {}) : { ...metadata, chat_id: chat };
 }
 
 async function toRequirements(
@@ -171,7 +184,9 @@ async function mustFind(deps: RunApiDeps, runId: string): Promise<RunRow> {
 }
 
 async function allowed(deps: RunApiDeps, runId: string, call: Call, need: Need): Promise<RunRow> {
-  const row = isId("run", runId) ? await deps.reads.run(runId) : undefined;
+  const known = isId("run", runId) ? await deps.reads.run(runId) : undefined;
+  // Unknown and not allowed are told apart nowhere.
+  const row = known !== undefined && mayUseAssistant(call.caller, known.assistant_id) ? known : undefined;
   await deps.access.object(call.caller, row?.workspace_id, need, { kind: "run", id: runId, list: "yao runs list" });
   if (row === undefined) throw new MeshError("not_found", `run ${runId} was not found; see yao runs list`);
   return row;

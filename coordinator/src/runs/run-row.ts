@@ -94,6 +94,8 @@ export interface RunFilter {
   readonly workspaceId: string;
   readonly state: string;
   readonly nodeId: string;
+  /** Only runs of these; undefined filters nothing. */
+  readonly assistants?: readonly string[] | undefined;
   /** Id of the last run of the page before. */
   readonly before: string;
   readonly limit: number;
@@ -106,6 +108,7 @@ export async function listRuns(sql: Sql, filter: RunFilter): Promise<readonly Ru
     WHERE r.workspace_id = ${filter.workspaceId}
       ${filter.state === "" ? sql`` : sql`AND r.state = ${filter.state}`}
       ${filter.nodeId === "" ? sql`` : sql`AND r.node_id = ${filter.nodeId}`}
+      ${filter.assistants === undefined ? sql`` : sql`AND r.assistant_id = ANY (${[...filter.assistants]})`}
       ${filter.before === "" ? sql`` : sql`AND r.id < ${filter.before}`}
     ORDER BY r.id DESC LIMIT ${filter.limit}`;
 }
