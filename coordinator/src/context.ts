@@ -209,7 +209,7 @@ function createApi(core: Core, feeds: Feeds, publicUrl: () => string): Api {
       committed,
     }),
     runs: createRunApi({ store, access, dispatcher, tail, bus, ids, committed }),
-    workspaces: createWorkspaceApi({ store, access, ids }),
+    workspaces: createWorkspaceApi({ store, access, ids, secretBox, limitsChanged: core.pokeQueue }),
     apps: createAppApi({ store, access, ids, models: core.models, columnSecret: core.columnSecret }),
     connectors: createConnectorApi({ store, access, secretBox, ids, clock, providers: createProviders({ clock }) }),
     tokens: createTokenApi({ store, access, authenticator, ids }),

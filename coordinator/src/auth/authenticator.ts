@@ -122,6 +122,7 @@ export function toCaller(row: TokenRow): Caller {
     scopes,
     isAdmin: row.is_admin && scopes.includes("admin"),
     workspaceIds: row.workspace_ids.length === 0 ? undefined : row.workspace_ids,
+    ...(row.locale === "" ? {} : { locale: row.locale }),
   };
 }
 
@@ -134,6 +135,7 @@ export function sessionCaller(row: SessionRow, text: string): Caller {
     scopes: scopesOfUser(row.is_admin),
     isAdmin: row.is_admin,
     workspaceIds: undefined,
+    ...(row.locale === "" ? {} : { locale: row.locale }),
     session: { csrfToken: csrfTokenOf(text) },
   };
 }
