@@ -69,10 +69,9 @@ export class WorkspaceLimits {
   waiting(workspaceId: string): Decision {
     const row = this.#rows.get(workspaceId);
     const max = row?.settings.max_active_runs ?? 0;
-    const runs = max === 1 ? "one run" : `${max} runs`;
     return {
       kind: "wait",
-      reason: `waiting: workspace ${row?.name ?? ""} allows itself ${runs} at once, and that many are going`,
+      reason: `waiting: workspace ${row?.name ?? ""} allows itself ${runs(max)} at once, and that many are going`,
       verdicts: [],
     };
   }
@@ -91,7 +90,7 @@ export class WorkspaceLimits {
     if (row.today + created >= max) {
       return new MeshError(
         "resource_exhausted",
-        `workspace ${row.name} allows itself ${max} runs within 24 hours and has started that many; an owner can raise max_runs_per_day`,
+        `workspace ${row.name} allows itself ${runs(max)} within 24 hours and has started that many; an owner can raise max_runs_per_day`,
         { details: { violated: "max_runs_per_day" } },
       );
     }
@@ -113,4 +112,8 @@ export class WorkspaceLimits {
       return view;
     };
   }
+}
+
+function runs(count: number): string {
+  return count === 1 ? "one run" : `${count} runs`;
 }

@@ -91,7 +91,16 @@ async function sessionOf(cli: Cli, url: string, flags: LoginFlags): Promise<stri
       advice: "give it with --password-file PATH, or --password-file - and standard input",
     },
   );
-  const response = await new Client(cli.clock, { url }).open("POST", "/v1/login", { body: { name: user, password } });
+  const client = new Client(cli.clock, { url });
+  const response = await client
+    .open("POST", "/v1/login", { body: { name: user, password } })
+    .catch((error: unknown) => {
+      // The client's own advice is to log in.
+      if (MeshError.from(error).code !== "unauthenticated") throw error;
+      throw new MeshError("unauthenticated", "this name and password do not belong together — try again", {
+        cause: error,
+      });
+    });
   await response.body?.cancel();
   for (const cookie of response.headers.getSetCookie()) {
     const session = /^yao_session=(yaos_[\w-]+);/.exec(cookie)?.[1];
