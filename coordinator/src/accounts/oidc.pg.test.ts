@@ -76,12 +76,12 @@ async function start(options: Partial<OidcOptions> = {}): Promise<OidcLogin> {
 class Browser {
   readonly #cookies = new Map<string, Map<string, string>>();
 
-  async get(url: string, init: RequestInit = {}): Promise<Response> {
+  async get(url: string, init: { method?: string; body?: URLSearchParams } = {}): Promise<Response> {
     const { host } = new URL(url);
     const jar = this.#cookies.get(host) ?? new Map<string, string>();
     this.#cookies.set(host, jar);
     const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join("; ");
-    const response = await fetch(url, { ...init, redirect: "manual", headers: { ...init.headers, cookie } });
+    const response = await fetch(url, { ...init, redirect: "manual", headers: { cookie } });
     for (const line of response.headers.getSetCookie()) {
       const [pair = ""] = line.split(";");
       const at = pair.indexOf("=");

@@ -1,7 +1,7 @@
 /** `yao workspace set` and `rename`. */
 
 import { MeshError } from "@mesh/kernel";
-import { type GetWorkspaceResponse, type UpdateWorkspaceResponse, WorkspaceSettings } from "@mesh/proto";
+import type { GetWorkspaceResponse, UpdateWorkspaceResponse, WorkspaceSettings } from "@mesh/proto";
 import { type Command, InvalidArgumentError } from "commander";
 
 import { clientOf, type CommonFlags, print } from "../cli.ts";
@@ -20,6 +20,16 @@ interface SetFlags extends CommonFlags {
   readonly maxRunsPerDay?: number;
   readonly maxStorageMb?: number;
 }
+
+/** Settings of a workspace that sets nothing; the generated message itself would make every start slower. */
+const NONE: WorkspaceSettings = {
+  default_assistant: "",
+  node_ids: [],
+  member_assistants: [],
+  max_active_runs: 0,
+  max_runs_per_day: 0,
+  max_storage_mb: 0,
+};
 
 /** `yao workspace rename`. */
 export function renameCommand(builder: Builder): Command {
@@ -65,7 +75,7 @@ export function setCommand(builder: Builder): Command {
       const path = apiPath`/v1/workspaces/${name}`;
       const { workspace } = await client.get<GetWorkspaceResponse>(path);
       if (workspace === undefined) throw new MeshError("not_found", `workspace ${name} was not found`);
-      const settings = changed(WorkspaceSettings.fromPartial(workspace.settings ?? {}), flags);
+      const settings = changed({ ...NONE, ...workspace.settings }, flags);
       const answer = await client.patch<UpdateWorkspaceResponse>(path, { body: { settings } });
       print(cli, flags, answer, () => settingsText(answer.workspace?.settings));
       return undefined;
