@@ -59,6 +59,35 @@ const OPTIONS = {
     parse: text,
     doc: "Directory of the built web page; the one beside the coordinator when absent.",
   },
+  oidcIssuer: {
+    env: "YAO_OIDC_ISSUER",
+    parse: text,
+    doc: "Address of an OpenID Connect provider that people log in with, such as https://id.example.org.",
+  },
+  oidcClientId: { env: "YAO_OIDC_CLIENT_ID", parse: text, doc: "Name of this coordinator at the provider." },
+  oidcClientSecret: {
+    env: "YAO_OIDC_CLIENT_SECRET",
+    parse: text,
+    secret: true,
+    doc: "Secret of this coordinator at the provider.",
+  },
+  oidcLabel: {
+    env: "YAO_OIDC_LABEL",
+    parse: text,
+    default: "Single sign-on",
+    doc: "What the log-in page calls the provider.",
+  },
+  oidcAllow: {
+    env: "YAO_OIDC_ALLOW",
+    parse: list,
+    default: [],
+    doc: "Who may have an account: e-mail domains, addresses or group:NAME, separated by commas; nobody unknown when empty.",
+  },
+  oidcGroupAdmin: {
+    env: "YAO_OIDC_GROUP_ADMIN",
+    parse: text,
+    doc: "Group whose members, and only they of those who come through the provider, are administrators.",
+  },
   tlsCert: {
     env: "YAO_TLS_CERT",
     parse: text,
@@ -116,6 +145,12 @@ export interface CoordinatorConfig {
   readonly grpcPort: number;
   readonly publicUrl: string | undefined;
   readonly webDir: string | undefined;
+  readonly oidcIssuer: string | undefined;
+  readonly oidcClientId: string | undefined;
+  readonly oidcClientSecret: string | undefined;
+  readonly oidcLabel: string;
+  readonly oidcAllow: readonly string[];
+  readonly oidcGroupAdmin: string | undefined;
   readonly tlsCert: string | undefined;
   readonly tlsKey: string | undefined;
   readonly masterKey: Uint8Array | undefined;

@@ -25,7 +25,7 @@ import { bootstrap, issueAdminToken } from "./auth/bootstrap.ts";
 import { createSecretBox, type SecretBox } from "./auth/secret-box.ts";
 import { createTokenApi } from "./auth/token-api.ts";
 import type { CoordinatorConfig } from "./config.ts";
-import { accountApi, browserConfig, firstLoginUrl } from "./context/account.ts";
+import { accountApi, browserConfig, firstLoginUrl, oidcLogin } from "./context/account.ts";
 import { createFeeds, type Feeds } from "./context/feed.ts";
 import { createConnectorApi, createSecretSource } from "./connectors/connector-api.ts";
 import { createGateway, type Gateway, type GatewayAddresses } from "./gateway/gateway.ts";
@@ -209,7 +209,7 @@ function createApi(core: Core, feeds: Feeds, publicUrl: () => string): Api {
       committed,
     }),
     runs: createRunApi({ store, access, dispatcher, tail, bus, ids, committed }),
-    workspaces: createWorkspaceApi({ store, access, ids }),
+    workspaces: createWorkspaceApi({ store, access, ids, secretBox, limitsChanged: core.pokeQueue }),
     apps: createAppApi({ store, access, ids, models: core.models, columnSecret: core.columnSecret }),
     connectors: createConnectorApi({ store, access, secretBox, ids, clock, providers: createProviders({ clock }) }),
     tokens: createTokenApi({ store, access, authenticator, ids }),
@@ -272,7 +272,7 @@ function createNodeServices(core: Core): Service[] {
   ];
 }
 
-function createDoor(core: Core, api: Api, ready: () => Readiness): Gateway {
+function createDoor(core: Core, api: Api, ready: () => Readiness, publicUrl: () => string): Gateway {
   const { config, tls, log } = core;
   return createGateway({
     config: {
@@ -286,6 +286,7 @@ function createDoor(core: Core, api: Api, ready: () => Readiness): Gateway {
     },
     api,
     authenticator: core.authenticator,
+    oidc: oidcLogin({ ...core, clock: systemClock, publicUrl }, config),
     log: log.child({ component: "gateway" }),
     metrics: core.metrics,
     natsWebsocket: parseHostPort(config.natsWs),
@@ -303,8 +304,9 @@ function assemble(base: Base): Context {
   let addresses: GatewayAddresses = { httpPort: config.httpPort, grpcPort: config.grpcPort };
   const localUrl = (): string => urlOf(config, addresses.httpPort, tls !== undefined);
   const feeds = createFeeds(core);
-  const api = createApi(core, feeds, () => config.publicUrl ?? localUrl());
-  const gateway = createDoor(core, api, () => readiness(isStarted, bus, health));
+  const publicUrl = (): string => config.publicUrl?.replace(/\/+$/, "") ?? localUrl();
+  const api = createApi(core, feeds, publicUrl);
+  const gateway = createDoor(core, api, () => readiness(isStarted, bus, health), publicUrl);
   const { elector, tail, reconciler, dispatcher } = core;
   return {
     services: [
@@ -325,8 +327,7 @@ function assemble(base: Base): Context {
       await reconciler.reconcile();
       addresses = await gateway.listen();
       isStarted = true;
-      const publicUrl = config.publicUrl ?? localUrl();
-      const url = adminToken === undefined ? undefined : await firstLoginUrl(store, core.ids, publicUrl);
+      const url = adminToken === undefined ? undefined : await firstLoginUrl(store, core.ids, publicUrl());
       return {
         httpUrl: localUrl(),
         grpcAddress: `${reachable(config.host)}:${addresses.grpcPort}`,

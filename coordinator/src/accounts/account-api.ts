@@ -68,7 +68,7 @@ async function getAccount({ store }: AccountDeps, caller: Caller): Promise<GetAc
 }
 
 async function changeAccount(
-  { store, ids }: AccountDeps,
+  { store, ids, authenticator }: AccountDeps,
   request: UpdateAccountRequest,
   caller: Caller,
 ): Promise<UpdateAccountResponse> {
@@ -91,6 +91,7 @@ async function changeAccount(
     }
     return findAccount(tx, caller.userId);
   });
+  if (request.locale !== undefined) authenticator.forgetUser(caller.userId);
   return { account: row === undefined ? undefined : toAccount(row) };
 }
 

@@ -64,16 +64,25 @@ async function findMemberships(
     LEFT JOIN workspace_members m ON m.workspace_id = w.id AND m.user_id = k.user_id`;
 }
 
+/** Whether the caller owns the workspace or is an administrator. */
+export async function isOwner(
+  store: Pick<Store, "sql">,
+  caller: Caller,
+  workspace: AllowedWorkspace,
+): Promise<boolean> {
+  if (caller.isAdmin) return true;
+  const [row] = await store.sql<{ role: string }[]>`
+    SELECT role FROM workspace_members WHERE workspace_id = ${workspace.id} AND user_id = ${caller.userId}`;
+  return row?.role === "owner";
+}
+
 /** Throws unless the caller owns the workspace or is an administrator. */
 export async function requireOwner(
   store: Pick<Store, "sql">,
   caller: Caller,
   workspace: AllowedWorkspace,
 ): Promise<void> {
-  if (caller.isAdmin) return;
-  const [row] = await store.sql<{ role: string }[]>`
-    SELECT role FROM workspace_members WHERE workspace_id = ${workspace.id} AND user_id = ${caller.userId}`;
-  if (row?.role === "owner") return;
+  if (await isOwner(store, caller, workspace)) return;
   throw new MeshError("permission_denied", `only an owner of workspace ${workspace.name} may do this; ask one of them`);
 }
 

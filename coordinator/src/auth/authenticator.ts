@@ -124,6 +124,7 @@ export function toCaller(row: TokenRow): Caller {
     workspaceIds: row.workspace_ids.length === 0 ? undefined : row.workspace_ids,
     ...(row.assistants.length === 0 ? {} : { assistants: row.assistants }),
     ...(row.rate_per_minute === null ? {} : { ratePerMinute: row.rate_per_minute }),
+    ...(row.locale === "" ? {} : { locale: row.locale }),
   };
 }
 
@@ -136,6 +137,7 @@ export function sessionCaller(row: SessionRow, text: string): Caller {
     scopes: scopesOfUser(row.is_admin),
     isAdmin: row.is_admin,
     workspaceIds: undefined,
+    ...(row.locale === "" ? {} : { locale: row.locale }),
     session: { csrfToken: csrfTokenOf(text) },
   };
 }

@@ -18,6 +18,8 @@ export interface Caller {
   readonly isAdmin: boolean;
   /** Workspaces the token is limited to; undefined means all of the user's. */
   readonly workspaceIds: readonly string[] | undefined;
+  /** The language this person prefers; absent when there is no preference. */
+  readonly locale?: string;
   /** Set when the call came with a browser's session instead of an API token. */
   readonly session?: CallerSession;
   /** Assistants the token is limited to; absent means all. */

@@ -10,6 +10,7 @@ export interface SessionRow {
   readonly user_id: string;
   readonly user_name: string;
   readonly is_admin: boolean;
+  readonly locale: string;
   readonly created_at: Date;
   readonly last_used_at: Date;
   readonly expires_at: Date;
@@ -19,7 +20,7 @@ export interface SessionRow {
 /** The valid session with this hash. */
 export async function findSessionByHash(sql: Sql, hash: Buffer): Promise<SessionRow | undefined> {
   const [row] = await sql<SessionRow[]>`
-    SELECT s.id, s.user_id, u.name AS user_name, u.is_admin, s.created_at, s.last_used_at, s.expires_at, s.user_agent
+    SELECT s.id, s.user_id, u.name AS user_name, u.is_admin, u.locale, s.created_at, s.last_used_at, s.expires_at, s.user_agent
     FROM sessions s JOIN users u ON u.id = s.user_id
     WHERE s.hash = ${hash} AND s.expires_at > now() AND u.disabled_at IS NULL`;
   return row;
@@ -48,7 +49,7 @@ export async function insertSession(
 /** Valid sessions of a user, newest first. */
 export async function listSessions(sql: Sql | Tx, userId: string): Promise<readonly SessionRow[]> {
   return sql<SessionRow[]>`
-    SELECT s.id, s.user_id, u.name AS user_name, u.is_admin, s.created_at, s.last_used_at, s.expires_at, s.user_agent
+    SELECT s.id, s.user_id, u.name AS user_name, u.is_admin, u.locale, s.created_at, s.last_used_at, s.expires_at, s.user_agent
     FROM sessions s JOIN users u ON u.id = s.user_id
     WHERE s.user_id = ${userId} AND s.expires_at > now() ORDER BY s.id DESC LIMIT 1000`;
 }

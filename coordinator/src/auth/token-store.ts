@@ -9,6 +9,7 @@ export interface TokenRow {
   readonly user_id: string;
   readonly user_name: string;
   readonly is_admin: boolean;
+  readonly locale: string;
   readonly scopes: readonly string[];
   readonly workspace_ids: readonly string[];
   readonly assistants: readonly string[];
@@ -45,7 +46,7 @@ export interface NewToken {
 /** The valid token with this hash. */
 export async function findTokenByHash(sql: Sql, hash: Buffer): Promise<TokenRow | undefined> {
   const [row] = await sql<TokenRow[]>`
-    SELECT t.id, t.name, t.user_id, u.name AS user_name, u.is_admin, t.scopes, t.workspace_ids, t.assistants,
+    SELECT t.id, t.name, t.user_id, u.name AS user_name, u.is_admin, u.locale, t.scopes, t.workspace_ids, t.assistants,
       t.rate_per_minute, t.created_at, t.expires_at, t.last_used_at
     FROM tokens t JOIN users u ON u.id = t.user_id
     WHERE t.hash = ${hash} AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())
@@ -73,7 +74,7 @@ export async function insertToken(sql: Sql | Tx, token: NewToken): Promise<void>
 /** Valid tokens of one user, or of all when `userId` is undefined; newest first. */
 export async function listTokens(sql: Sql | Tx, userId: string | undefined): Promise<readonly TokenRow[]> {
   return sql<TokenRow[]>`
-    SELECT t.id, t.name, t.user_id, u.name AS user_name, u.is_admin, t.scopes, t.workspace_ids, t.assistants,
+    SELECT t.id, t.name, t.user_id, u.name AS user_name, u.is_admin, u.locale, t.scopes, t.workspace_ids, t.assistants,
       t.rate_per_minute, t.created_at, t.expires_at, t.last_used_at
     FROM tokens t JOIN users u ON u.id = t.user_id
     WHERE (${userId ?? null}::text IS NULL OR t.user_id = ${userId ?? null})

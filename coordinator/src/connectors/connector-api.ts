@@ -6,6 +6,7 @@ import { insertAudit } from "@mesh/store";
 
 import { actorOf } from "../auth/caller.ts";
 import type { Call, ConnectorApi } from "../gateway/operation.ts";
+import { createVariableSource } from "../workspaces/secret-api.ts";
 import { keyContext } from "./connector-key.ts";
 import {
   type ConnectorConfig,
@@ -43,16 +44,21 @@ export function createConnectorApi(deps: ConnectorApiDeps): ConnectorApi {
   };
 }
 
-/** The keys of a workspace's connectors for one run; only that of the connector the caller chose, when it chose one. */
+/**
+ * The keys of a workspace's connectors for one run, only that of the connector the caller chose when it chose one; and the
+ * workspace's variables.
+ */
 export function createSecretSource(
   deps: Pick<ConnectorApiDeps, "store" | "secretBox">,
 ): (run: { readonly workspaceId: string; readonly connector: string }) => Promise<SecretsAnswer> {
+  const variables = createVariableSource(deps);
   return async ({ workspaceId, connector }) => {
     // `use::role` is resolved on the node: any of the keys may be the one.
     const id = connector.startsWith("use::") ? "" : connector;
     const rows = await listSealedKeys(deps.store.sql, workspaceId, id);
     const opened = rows.map((row) => [row.id, deps.secretBox.open(row.sealed_key, keyContext(workspaceId, row.id))]);
-    return { keys: Object.fromEntries(opened) as Record<string, string>, env: {} };
+    const env = await variables(workspaceId);
+    return { keys: Object.fromEntries(opened) as Record<string, string>, env };
   };
 }
 

@@ -3,11 +3,12 @@
 import { hostname } from "node:os";
 import { join } from "node:path";
 
-import type { Clock, Ids } from "@mesh/kernel";
+import { type Clock, type Ids, MeshError } from "@mesh/kernel";
 import type { Store } from "@mesh/store";
 
 import { createAccountApi } from "../accounts/account-api.ts";
 import { loginUrl } from "../accounts/login.ts";
+import { type OidcDeps, OidcLogin } from "../accounts/oidc.ts";
 import type { Access } from "../auth/access.ts";
 import type { TokenAuthenticator } from "../auth/authenticator.ts";
 import { issueLoginCode } from "../auth/bootstrap.ts";
@@ -28,7 +29,27 @@ export interface AccountParts {
 /** The handlers of AccountService. */
 export function accountApi(parts: AccountParts, clock: Clock, publicUrl: () => string): AccountApi {
   const { store, access, authenticator, ids } = parts;
-  return createAccountApi({ store, access, authenticator, ids, clock, publicUrl, version: VERSION });
+  const oidcLabel = parts.config.oidcIssuer === undefined ? "" : parts.config.oidcLabel;
+  return createAccountApi({ store, access, authenticator, ids, clock, publicUrl, version: VERSION, oidcLabel });
+}
+
+/** The way in through an OpenID Connect provider, when there is one. */
+export function oidcLogin(deps: OidcDeps, config: CoordinatorConfig): OidcLogin | undefined {
+  const { oidcIssuer: issuer, oidcClientId: clientId, oidcClientSecret: clientSecret } = config;
+  if (issuer === undefined) return undefined;
+  if (clientId === undefined || clientSecret === undefined || !URL.canParse(issuer)) {
+    throw new MeshError(
+      "invalid_argument",
+      "YAO_OIDC_ISSUER must be a URL and needs YAO_OIDC_CLIENT_ID and YAO_OIDC_CLIENT_SECRET too",
+    );
+  }
+  return new OidcLogin(deps, {
+    issuer,
+    clientId,
+    clientSecret,
+    allow: config.oidcAllow,
+    groupAdmin: config.oidcGroupAdmin,
+  });
 }
 
 /** What the gateway must know to serve browsers. */

@@ -32,6 +32,11 @@ export function optionalInt(min: number, max: number): z.ZodOptional<z.ZodInt> {
 /** An id or a name in a path. */
 export const reference: z.ZodString = required(200);
 
+/** A name that people type and that stands in addresses. */
+export const slug: z.ZodString = z
+  .string()
+  .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, "must be 1 to 63 lower-case letters, digits and dashes");
+
 /** One of a few words, or absent. */
 export function optionalWord(...words: readonly string[]): z.ZodOptional<z.ZodEnum<Record<string, string>>> {
   return z.enum(["", ...words], `must be one of: ${words.join(", ")}`).optional();

@@ -23,6 +23,7 @@ import { addHealthRoutes, type Readiness } from "./health.ts";
 import { addRoutes, answerOnce, createHttpApp, type HttpDeps, type HttpHandler } from "./http-server.ts";
 import { addMcpRoute } from "./mcp-route.ts";
 import { NatsTunnels, type NatsWebsocket } from "./nats-tunnel.ts";
+import { addOidcRoutes, type OidcRouteDeps } from "./oidc-route.ts";
 import { OpenStreams } from "./open-streams.ts";
 import { addOpenAiRoutes } from "./openai-route.ts";
 import type { Api } from "./operation.ts";
@@ -62,6 +63,8 @@ export interface GatewayDeps {
   readonly natsWebsocket: NatsWebsocket;
   /** Cheap and synchronous: asked for each probe and every two seconds. */
   readonly ready: () => Readiness;
+  /** Another way to log in, when there is one. */
+  readonly oidc?: OidcRouteDeps["oidc"] | undefined;
   readonly clock: Clock;
   readonly ids: Ids;
 }
@@ -128,12 +131,14 @@ function assemble(deps: GatewayDeps): Parts {
   const options = { maxUnaryMs: MAX_UNARY_MS, ...(config.tls === undefined ? {} : { tls: config.tls }) };
   const app = createHttpApp(http, options);
   const special = specialHandlers(http, streams);
-  const finishOf = sessionCookies(() => config.tls !== undefined || publicUrl?.startsWith("https:") === true);
+  const isSecure = (): boolean => config.tls !== undefined || publicUrl?.startsWith("https:") === true;
+  const finishOf = sessionCookies(isSecure);
   const replace = (operation: Operation): HttpHandler | undefined => {
     const finish = finishOf(operation);
     return finish === undefined ? special.get(operation.method) : answerOnce(http, operation, MAX_UNARY_MS, finish);
   };
   addRoutes(app, http, { ...options, replace });
+  if (deps.oidc !== undefined) addOidcRoutes(app, { admission, policy, oidc: deps.oidc, isSecure });
   addMcpRoute(app, { ...http, streams });
   addOpenAiRoutes(app, { ...http, streams });
   const rpc = createRpcServer(

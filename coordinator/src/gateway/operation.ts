@@ -68,8 +68,14 @@ import type {
   RemoveConnectorResponse,
   TestConnectorRequest,
   TestConnectorResponse,
+  ListSecretsRequest,
+  ListSecretsResponse,
+  PutSecretRequest,
+  PutSecretResponse,
   RemoveMemberRequest,
   RemoveMemberResponse,
+  RemoveSecretRequest,
+  RemoveSecretResponse,
   RemoveNodeRequest,
   RemoveNodeResponse,
   RenewNodeRequest,
@@ -82,6 +88,8 @@ import type {
   UndrainNodeResponse,
   UpdateNodeRequest,
   UpdateNodeResponse,
+  UpdateWorkspaceRequest,
+  UpdateWorkspaceResponse,
   WhoAmIRequest,
   WhoAmIResponse,
 } from "@mesh/proto";
@@ -155,6 +163,10 @@ export interface WorkspaceApi {
   readonly putMember: Unary<PutMemberRequest, PutMemberResponse>;
   readonly listMembers: Unary<ListMembersRequest, ListMembersResponse>;
   readonly removeMember: Unary<RemoveMemberRequest, RemoveMemberResponse>;
+  readonly updateWorkspace: Unary<UpdateWorkspaceRequest, UpdateWorkspaceResponse>;
+  readonly putSecret: Unary<PutSecretRequest, PutSecretResponse>;
+  readonly listSecrets: Unary<ListSecretsRequest, ListSecretsResponse>;
+  readonly removeSecret: Unary<RemoveSecretRequest, RemoveSecretResponse>;
 }
 
 /** Handlers of AppService. */

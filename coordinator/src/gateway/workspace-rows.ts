@@ -21,16 +21,14 @@ import {
 } from "@mesh/proto";
 import { z } from "zod";
 
-import { optionalText, reference, required } from "./field.ts";
+import { optionalText, reference, required, slug } from "./field.ts";
 import type { AppApi, ConnectorApi, WorkspaceApi } from "./operation.ts";
 import { type OperationRow, row } from "./operation-row.ts";
+import { WORKSPACE_SETTING_ROWS } from "./workspace-setting-rows.ts";
 
 /** The largest app bundle. */
 export const MAX_BUNDLE_BYTES: number = 33 * 1024 * 1024;
 
-const slug = z
-  .string()
-  .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, "must be 1 to 63 lower-case letters, digits and dashes");
 /** Dotted, as assistants and connectors are named after their path. */
 const dottedId = z
   .string()
@@ -105,6 +103,7 @@ export const WORKSPACE_ROWS: { readonly [M in keyof WorkspaceApi]: OperationRow<
     input: z.strictObject({ workspace: reference, user: userName }),
     message: RemoveMemberRequest,
   }),
+  ...WORKSPACE_SETTING_ROWS,
 };
 
 /** What AppService accepts, and where. */

@@ -31,10 +31,11 @@ import {
   queueGroups,
   queueKeys,
 } from "./dispatch-store.ts";
-import { claimIdempotencyKeys } from "./idempotency-store.ts";
+import { claimIdempotencyKeys, releaseIdempotencyKey } from "./idempotency-store.ts";
 import { queueKeyOf, type RunDraft } from "./run-draft.ts";
 import type { StoredRequirements } from "./run-row.ts";
 import type { WorkPublisher } from "./work-publisher.ts";
+import { loadLimits, type WorkspaceLimits } from "./workspace-limit.ts";
 
 const MAX_DRAFTS_PER_PASS = 64;
 const MAX_GROUPS_PER_PASS = 500;
@@ -176,21 +177,24 @@ export class Dispatcher implements Service {
   async #inTransaction(tx: Tx, drafts: readonly Fresh[], cursor: string | undefined): Promise<Pass> {
     const at = rfc3339(this.#deps.clock.now());
     // Sent together and run in this order: each read begins after the lock is held.
-    const [, nodes, keys, claims] = await Promise.all([
+    const creating = [...new Set(drafts.map((draft) => draft.workspaceId))];
+    const [, nodes, limits, keys, claims] = await Promise.all([
       lockPlacement(tx),
       loadCandidates(tx, this.#deps.penalized),
+      loadLimits(tx, creating),
       cursor === undefined ? [] : queueKeys(tx, cursor, MAX_GROUPS_PER_PASS),
       claimIdempotencyKeys(
         tx,
         drafts.map((fresh) => fresh.draft),
       ),
     ]);
-    const fresh = drafts.filter((run) => claims.get(run.id) === run.id);
-    const queue = await lookAtQueue(tx, [...new Set([...keys, ...fresh.map((run) => run.queueKey)])], nodes, at);
+    const fresh = await admitted(tx, drafts, { claims, limits });
+    const groups = [...new Set([...keys, ...fresh.map((run) => run.queueKey)])];
+    const queue = await lookAtQueue(tx, groups, { nodes, limits }, at);
     // Nothing new overtakes what could not all be looked at.
     const isHeldBack = (run: Fresh): boolean => queue.isFull && queue.keys.has(run.queueKey);
     const decided = [
-      ...decide([...queue.picked, ...fresh.filter((run) => !isHeldBack(run))], nodes),
+      ...decide([...queue.picked, ...fresh.filter((run) => !isHeldBack(run))], { nodes, limits }),
       ...fresh.filter(isHeldBack).map((run) => ({ run, decision: ITS_TURN })),
     ];
     await Promise.all([insertRuns(tx, decided, at), placeQueued(tx, decided, at)]);
@@ -199,6 +203,12 @@ export class Dispatcher implements Service {
     const next = keys.length === MAX_GROUPS_PER_PASS ? keys.at(-1) : undefined;
     return { placed, results: claims, touched: [...touched], next, isFull: queue.isFull };
   }
+}
+
+/** What a pass places on, and within which limits. */
+interface Fleet {
+  readonly nodes: readonly PlacementNode[];
+  readonly limits: WorkspaceLimits;
 }
 
 type Fresh = Dispatchable & { readonly draft: RunDraft };
@@ -213,20 +223,19 @@ interface Queue {
 }
 
 /** Decides once for each group of equal demands: whose runs can be placed, and what the others are told. */
-async function lookAtQueue(
-  tx: Tx,
-  keys: readonly string[],
-  nodes: readonly PlacementNode[],
-  at: string,
-): Promise<Queue> {
+async function lookAtQueue(tx: Tx, keys: readonly string[], { nodes, limits }: Fleet, at: string): Promise<Queue> {
+  const nodesFor = limits.nodesFor(nodes);
   const groups = await queueGroups(tx, keys);
   const told: string[] = [];
   const open: OpenGroup[] = [];
   for (const group of groups) {
     const demands = toDemands(group.requirements);
-    const decision = place(group.workspaceId, demands, nodes);
+    const seen = nodesFor(group.workspaceId);
+    const room = limits.room(group.workspaceId);
+    const decision = room === 0 ? limits.waiting(group.workspaceId) : place(group.workspaceId, demands, seen);
     if (decision.kind === "wait") told.push(...(await explainWaiting(tx, group, decision, at)));
-    else open.push({ queueKey: group.queueKey, capacity: capacityFor(group.workspaceId, demands, nodes) });
+    else
+      open.push({ queueKey: group.queueKey, capacity: Math.min(room, capacityFor(group.workspaceId, demands, seen)) });
   }
   const picked = await pickQueued(tx, open, MAX_PICKED_PER_PASS);
   const isFull = picked.length === MAX_PICKED_PER_PASS;
@@ -242,16 +251,42 @@ function placedOf(decided: readonly Decided[], nodes: readonly PlacementNode[]):
 }
 
 // Slots are counted down while deciding, so that one pass never gives a slot twice.
-function decide(runs: readonly Dispatchable[], nodes: readonly PlacementNode[]): Decided[] {
+function decide(runs: readonly Dispatchable[], { nodes, limits }: Fleet): Decided[] {
   const ordered = runs.toSorted((a, b) => b.priority - a.priority || (a.id < b.id ? -1 : 1));
   const live = nodes.map((node) => ({ ...node }));
   const byId = new Map(live.map((node) => [node.id, node]));
+  const nodesFor = limits.nodesFor(live);
   return ordered.map((run) => {
-    const decision = place(run.workspaceId, toDemands(run.requirements), live);
+    const { workspaceId } = run;
+    if (limits.room(workspaceId) === 0) return { run, decision: limits.waiting(workspaceId) };
+    const decision = place(workspaceId, toDemands(run.requirements), nodesFor(workspaceId));
     const node = decision.kind === "place" ? byId.get(decision.nodeId) : undefined;
-    if (node !== undefined) node.slotsUsed += 1;
+    if (node !== undefined) {
+      node.slotsUsed += 1;
+      limits.place(workspaceId);
+    }
     return { run, decision };
   });
+}
+
+/** The drafts that become runs; the others' results say why not, or which run they meant. */
+async function admitted(
+  tx: Tx,
+  drafts: readonly Fresh[],
+  { claims, limits }: { readonly claims: Map<string, string | MeshError>; readonly limits: WorkspaceLimits },
+): Promise<readonly Fresh[]> {
+  const fresh: Fresh[] = [];
+  for (const run of drafts) {
+    if (claims.get(run.id) !== run.id) continue;
+    const refused = limits.create(run.workspaceId);
+    if (refused === undefined) fresh.push(run);
+    else {
+      claims.set(run.id, refused);
+      // There is no run the key could stand for: the request may be sent again tomorrow.
+      await releaseIdempotencyKey(tx, run.draft);
+    }
+  }
+  return fresh;
 }
 
 function toDemands(stored: StoredRequirements): Requirements {

@@ -20,11 +20,23 @@ export async function claimIdempotencyKeys(
   return results;
 }
 
+/** Gives a key back that the draft had claimed, inside of the same transaction. */
+export async function releaseIdempotencyKey(tx: Tx, draft: RunDraft): Promise<void> {
+  if (draft.idempotencyKey === "") return;
+  await tx`
+    DELETE FROM idempotency
+    WHERE scope = ${scopeOf(draft)} AND key = ${draft.idempotencyKey} AND result_id = ${draft.id}`;
+}
+
+function scopeOf(draft: RunDraft): string {
+  return `runs:${draft.createdBy}`;
+}
+
 async function claim(tx: Tx, draft: RunDraft): Promise<string | MeshError> {
   const { idempotencyKey: key, id: resultId } = draft;
   try {
     const earlier = await claimIdempotency(tx, {
-      scope: `runs:${draft.createdBy}`,
+      scope: scopeOf(draft),
       key,
       requestHash: requestHashOf(draft),
       resultId,

@@ -2,6 +2,7 @@
 
 import { insertAudit, type Sql } from "@mesh/store";
 
+import type { StoredSettings } from "../workspaces/setting.ts";
 import { appendToLogs } from "./run-log.ts";
 import { RUN_EVENT } from "./run-state.ts";
 import { finishRuns } from "./sweep-store.ts";
@@ -14,6 +15,8 @@ export interface AssistantSource {
   readonly appName: string;
   readonly appVersion: number;
   readonly bundleDigest: string;
+  /** Of its workspace. */
+  readonly settings: StoredSettings;
 }
 
 /** The app versions that serve these assistants now; unknown ones are missing. */
@@ -23,9 +26,10 @@ export async function findAssistants(
 ): Promise<readonly AssistantSource[]> {
   return sql<AssistantSource[]>`
     SELECT a.workspace_id AS "workspaceId", a.id, a.app_id AS "appId", p.name AS "appName", p.version AS "appVersion",
-      p.digest AS "bundleDigest"
+      p.digest AS "bundleDigest", w.settings
     FROM unnest(${keys.map((key) => key.workspaceId)}::text[], ${keys.map((key) => key.id)}::text[]) AS k (workspace_id, id)
-    JOIN assistants a ON a.workspace_id = k.workspace_id AND a.id = k.id JOIN apps p ON p.id = a.app_id`;
+    JOIN assistants a ON a.workspace_id = k.workspace_id AND a.id = k.id JOIN apps p ON p.id = a.app_id
+    JOIN workspaces w ON w.id = a.workspace_id`;
 }
 
 /** A node by id or name. */

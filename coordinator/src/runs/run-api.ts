@@ -15,6 +15,7 @@ import type { Store } from "@mesh/store";
 import type { Access, Need } from "../auth/access.ts";
 import { actorOf, mayUseAssistant } from "../auth/caller.ts";
 import type { Call, RunApi } from "../gateway/operation.ts";
+import type { StoredSettings } from "../workspaces/setting.ts";
 import { toAnswer } from "./answer-rule.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { EventTail } from "./event-tail.ts";
@@ -22,6 +23,7 @@ import { endsRun, requireReached, toRunEvent, withSnapshots } from "./event-view
 import { type AssistantSource, findNode, requestCancel } from "./run-api-store.ts";
 import type { RunDraft } from "./run-draft.ts";
 import { listEvents, listRuns, type RunRow, type StoredRequirements } from "./run-row.ts";
+import { requireMayRun, withLocale } from "./run-right.ts";
 import { isTerminal, type OnLost, toRunState } from "./run-state.ts";
 import { toRun } from "./run-view.ts";
 import { RunReads } from "./run-reads.ts";
@@ -90,6 +92,8 @@ async function toDraft(deps: RunApiDeps, request: CreateRunRequest, call: Call):
       `assistant "${request.assistant}" was not found in workspace ${workspace.name}; see yao app list, or push an app with: yao app push DIR`,
     );
   }
+  const { settings } = assistant;
+  await requireMayRun(deps.store, call.caller, { workspace, settings, assistantId: request.assistant });
   return {
     id: deps.ids.next("run"),
     workspaceId: workspace.id,
@@ -97,8 +101,8 @@ async function toDraft(deps: RunApiDeps, request: CreateRunRequest, call: Call):
     ...sourceOf(assistant),
     input: request.input,
     options: optionsOf(request),
-    metadata: metadataOf(request),
-    requirements: await toRequirements(deps, request, workspace.id),
+    metadata: withLocale(metadataOf(request), call.caller),
+    requirements: await toRequirements(deps, request, workspace.id, settings),
     onLost: toOnLost(request.on_lost),
     priority: request.priority,
     timeoutMs: (request.timeout_seconds || DEFAULT_TIMEOUT_S) * 1000,
@@ -114,7 +118,7 @@ function sourceOf({
   appName,
   appVersion,
   bundleDigest,
-}: AssistantSource): Omit<AssistantSource, "workspaceId" | "id"> {
+}: AssistantSource): Omit<AssistantSource, "workspaceId" | "id" | "settings"> {
   return { appId, appName, appVersion, bundleDigest };
 }
 
@@ -143,6 +147,7 @@ async function toRequirements(
   deps: RunApiDeps,
   request: CreateRunRequest,
   workspaceId: string,
+  settings: StoredSettings,
 ): Promise<StoredRequirements> {
   const wanted = request.requirements;
   const base = {
@@ -153,7 +158,8 @@ async function toRequirements(
   };
   if (wanted === undefined || wanted.node === "") return { node_id: "", node: "", ...base };
   const node = await mustFindNode(deps, wanted.node);
-  if (node.workspace_ids.length > 0 && !node.workspace_ids.includes(workspaceId)) {
+  const isLeftOut = settings.node_ids !== undefined && !settings.node_ids.includes(node.id);
+  if (isLeftOut || (node.workspace_ids.length > 0 && !node.workspace_ids.includes(workspaceId))) {
     throw new MeshError(
       "failed_precondition",
       `device ${node.name} does not serve this workspace; choose another device`,
@@ -231,6 +237,11 @@ async function retryRun(deps: RunApiDeps, runId: string, call: Call): ReturnType
   const assistant = await deps.reads.assistant(old.workspace_id, old.assistant_id);
   if (assistant === undefined)
     throw new MeshError("failed_precondition", `assistant "${old.assistant_id}" is no longer there`);
+  await requireMayRun(deps.store, call.caller, {
+    workspace: await deps.access.workspace(call.caller, old.workspace_id, "write"),
+    settings: assistant.settings,
+    assistantId: old.assistant_id,
+  });
   const { node_id, node } = old.requirements;
   if (node_id !== "" && (await findNode(deps.store.sql, node_id)) === undefined) {
     throw new MeshError(

@@ -73,11 +73,14 @@ export class WorkPublisher {
   async #connectorsOf(workspaceIds: readonly string[]): Promise<Map<string, WorkspaceConnectors>> {
     const rows = await this.#store.sql<{ workspace_id: string; id: string; config: unknown; has_key: boolean }[]>`
       SELECT workspace_id, id, config, sealed_key IS NOT NULL AS has_key FROM connectors
+      WHERE workspace_id = ANY (${[...workspaceIds]})
+      UNION ALL SELECT DISTINCT workspace_id, '', NULL::jsonb, true FROM workspace_secrets
       WHERE workspace_id = ANY (${[...workspaceIds]})`;
     const grouped = new Map<string, { configs: Record<string, unknown>; hasKeys: boolean }>();
     for (const row of rows) {
       const entry = grouped.get(row.workspace_id) ?? { configs: {}, hasKeys: false };
-      entry.configs[row.id] = row.config;
+      // Variables are no connector, but secrets to ask for all the same.
+      if (row.id !== "") entry.configs[row.id] = row.config;
       entry.hasKeys ||= row.has_key;
       grouped.set(row.workspace_id, entry);
     }

@@ -5,16 +5,19 @@
  * V2  The default workspace stays.
  */
 
-import { type Ids, MeshError, rfc3339 } from "@mesh/kernel";
+import { MeshError, rfc3339 } from "@mesh/kernel";
 import { dropModels, modelDb } from "@mesh/models";
 import type { DeleteWorkspaceRequest, PutMemberRequest, RemoveMemberRequest, Workspace } from "@mesh/proto";
-import { insertAudit, type Store, type Tx } from "@mesh/store";
+import { insertAudit, type Tx } from "@mesh/store";
 
-import type { Access, AllowedWorkspace } from "../auth/access.ts";
+import type { AllowedWorkspace } from "../auth/access.ts";
 import { requireOwner } from "../auth/access-store.ts";
-import { actorOf } from "../auth/caller.ts";
+import { actorOf, type Caller } from "../auth/caller.ts";
 import { findUser, type UserRow } from "../auth/token-store.ts";
 import type { Call, WorkspaceApi } from "../gateway/operation.ts";
+import { type SecretApiDeps, secretHandlers } from "./secret-api.ts";
+import { toSettings } from "./setting.ts";
+import { updateWorkspace } from "./workspace-update.ts";
 import {
   countContent,
   countOwners,
@@ -26,14 +29,13 @@ import {
   putMember,
   removeMember,
   type WorkspaceContent,
-  type WorkspaceRow,
+  type OwnWorkspaceRow,
 } from "./workspace-store.ts";
 
 /** What the handlers use. */
-export interface WorkspaceApiDeps {
-  readonly store: Store;
-  readonly access: Access;
-  readonly ids: Ids;
+export interface WorkspaceApiDeps extends SecretApiDeps {
+  /** Told when runs that waited may go on. */
+  readonly limitsChanged?: () => void;
 }
 
 /** Builds the handlers. */
@@ -42,13 +44,16 @@ export function createWorkspaceApi(deps: WorkspaceApiDeps): WorkspaceApi {
   return {
     createWorkspace: async (request, call) => ({ workspace: await createWorkspace(deps, request.name, call) }),
     listWorkspaces: async (_request, { caller }) => ({
-      workspaces: (await listWorkspaces(store.sql, await access.readable(caller))).map(toWorkspace),
+      workspaces: (await listWorkspaces(store.sql, await access.readable(caller), caller.userId)).map(toWorkspace),
     }),
     getWorkspace: async (request, { caller }) => {
       const { id } = await access.workspace(caller, request.workspace, "read");
-      const [row] = await listWorkspaces(store.sql, [id]);
-      return { workspace: row === undefined ? undefined : toWorkspace(row) };
+      return { workspace: await readWorkspace(deps, id, caller) };
     },
+    updateWorkspace: async (request, call) => ({
+      workspace: await readWorkspace(deps, await updateWorkspace(deps, request, call), call.caller),
+    }),
+    ...secretHandlers(deps),
     deleteWorkspace: (request, call) => removeWorkspace(deps, request, call),
     putMember: (request, call) => setMember(deps, request, call),
     listMembers: async (request, { caller }) => {
@@ -57,6 +62,11 @@ export function createWorkspaceApi(deps: WorkspaceApiDeps): WorkspaceApi {
     },
     removeMember: (request, call) => dropMember(deps, request, call),
   };
+}
+
+async function readWorkspace({ store }: WorkspaceApiDeps, id: string, caller: Caller): Promise<Workspace | undefined> {
+  const [row] = await listWorkspaces(store.sql, [id], caller.userId);
+  return row === undefined ? undefined : toWorkspace(row);
 }
 
 async function createWorkspace(deps: WorkspaceApiDeps, name: string, { caller }: Call): Promise<Workspace> {
@@ -75,7 +85,7 @@ async function createWorkspace(deps: WorkspaceApiDeps, name: string, { caller }:
     await audit(deps, tx, { caller }, { action: "workspace.create", object: id, workspaceId: id, detail: { name } });
     return made;
   });
-  return toWorkspace(row);
+  return toWorkspace({ ...row, role: "owner" });
 }
 
 async function removeWorkspace(
@@ -197,6 +207,13 @@ async function audit(deps: WorkspaceApiDeps, tx: Tx, { caller }: Pick<Call, "cal
   await insertAudit(tx, { id: deps.ids.next("audit"), actor: actorOf(caller), ...change });
 }
 
-function toWorkspace(row: WorkspaceRow): Workspace {
-  return { id: row.id, name: row.name, created_at: rfc3339(row.created_at.getTime()), is_default: row.is_default };
+function toWorkspace(row: OwnWorkspaceRow): Workspace {
+  return {
+    id: row.id,
+    name: row.name,
+    created_at: rfc3339(row.created_at.getTime()),
+    is_default: row.is_default,
+    settings: toSettings(row.settings),
+    role: row.role ?? "",
+  };
 }

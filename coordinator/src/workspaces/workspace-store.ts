@@ -2,12 +2,20 @@
 
 import type { Sql, Tx } from "@mesh/store";
 
+import type { StoredSettings } from "./setting.ts";
+
 /** A workspace. */
 export interface WorkspaceRow {
   readonly id: string;
   readonly name: string;
   readonly is_default: boolean;
   readonly created_at: Date;
+  readonly settings: StoredSettings;
+}
+
+/** A workspace with the role someone has there. */
+export interface OwnWorkspaceRow extends WorkspaceRow {
+  readonly role: string | null;
 }
 
 /** A member by name. */
@@ -28,22 +36,27 @@ export interface WorkspaceContent {
 export async function insertWorkspace(tx: Tx, id: string, name: string): Promise<WorkspaceRow | undefined> {
   const [row] = await tx<WorkspaceRow[]>`
     INSERT INTO workspaces (id, name) VALUES (${id}, ${name})
-    ON CONFLICT (name) DO NOTHING RETURNING id, name, is_default, created_at`;
+    ON CONFLICT (name) DO NOTHING RETURNING id, name, is_default, created_at, settings`;
   return row;
 }
 
-/** These workspaces, or all when `ids` is undefined, by name. */
-export async function listWorkspaces(sql: Sql, ids: readonly string[] | undefined): Promise<readonly WorkspaceRow[]> {
-  return sql<WorkspaceRow[]>`
-    SELECT id, name, is_default, created_at FROM workspaces
-    WHERE ${ids === undefined} OR id = ANY (${[...(ids ?? [])]})
-    ORDER BY name LIMIT 1000`;
+/** These workspaces, or all when `ids` is undefined, by name, with the role of a user. */
+export async function listWorkspaces(
+  sql: Sql,
+  ids: readonly string[] | undefined,
+  userId: string,
+): Promise<readonly OwnWorkspaceRow[]> {
+  return sql<OwnWorkspaceRow[]>`
+    SELECT w.id, w.name, w.is_default, w.created_at, w.settings, m.role
+    FROM workspaces w LEFT JOIN workspace_members m ON m.workspace_id = w.id AND m.user_id = ${userId}
+    WHERE ${ids === undefined} OR w.id = ANY (${[...(ids ?? [])]})
+    ORDER BY w.name LIMIT 1000`;
 }
 
 /** Locks a workspace against new content, so that what is counted stays true; undefined when it is gone. */
 export async function lockWorkspace(tx: Tx, id: string): Promise<WorkspaceRow | undefined> {
   const [row] = await tx<WorkspaceRow[]>`
-    SELECT id, name, is_default, created_at FROM workspaces WHERE id = ${id} FOR UPDATE`;
+    SELECT id, name, is_default, created_at, settings FROM workspaces WHERE id = ${id} FOR UPDATE`;
   return row;
 }
 

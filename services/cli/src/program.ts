@@ -63,6 +63,21 @@ const GROUPS: readonly GroupRow[] = [
     text: "manage workspaces",
     load: async (b) => (await import("./command/workspace.ts")).workspaceCommand(b),
   },
+  {
+    name: "web",
+    text: "open the web page, logged in",
+    load: async (b) => (await import("./command/web.ts")).webCommand(b),
+  },
+  {
+    name: "open",
+    text: "the same as web",
+    load: async (b) => (await import("./command/web.ts")).webCommand(b, "open"),
+  },
+  {
+    name: "user",
+    text: "manage people",
+    load: async (b) => (await import("./command/user.ts")).userCommand(b),
+  },
   { name: "token", text: "manage API tokens", load: async (b) => (await import("./command/token.ts")).tokenCommand(b) },
   {
     name: "login",

@@ -55,7 +55,7 @@ export async function startTenant(): Promise<Tenant> {
   const secretBox = createSecretBox(Buffer.alloc(32, 7));
   const deps = { store, access, ids };
   const tokens = createTokenApi({ ...deps, authenticator });
-  const workspaces = createWorkspaceApi(deps);
+  const workspaces = createWorkspaceApi({ ...deps, secretBox });
   const as = (caller: Caller): Call => ({
     caller,
     signal: new AbortController().signal,

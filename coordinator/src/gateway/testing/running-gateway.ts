@@ -32,6 +32,7 @@ export interface GatewayFixtureOptions {
   readonly ids?: Ids;
   readonly ready?: GatewayDeps["ready"];
   readonly log?: GatewayDeps["log"];
+  readonly oidc?: GatewayDeps["oidc"];
 }
 
 /** A gateway that listens. */
@@ -64,6 +65,7 @@ export async function startGateway(options: GatewayFixtureOptions): Promise<Runn
     ready: options.ready ?? (() => ({ ok: true, reasons: [] })),
     clock: options.clock ?? systemClock,
     ids: options.ids ?? sequentialIds(),
+    oidc: options.oidc,
   });
   const stop = new AbortController();
   const { httpPort, grpcPort } = await gateway.listen();

@@ -1,7 +1,8 @@
 /** `yao login`, `logout` and `whoami`. */
 
+import { errorText, MeshError } from "@mesh/kernel";
 import type { WhoAmIResponse } from "@mesh/proto";
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 
 import { type Cli, clientOf, type CommonFlags, print, targetOf } from "../cli.ts";
 import { isCleartext, parseAddress } from "../client/address.ts";
@@ -11,10 +12,16 @@ import { type Builder, leaf } from "../command.ts";
 import { homeDirectory } from "../config.ts";
 import { readSecret } from "../terminal/secret.ts";
 import { fields } from "../terminal/table.ts";
+import { oneLine } from "../terminal/terminal.ts";
+
+/** How the text of a session begins; API tokens begin otherwise. */
+const SESSION_PREFIX = "yaos_";
 
 interface LoginFlags extends CommonFlags {
   readonly token?: string;
   readonly tokenFile?: string;
+  readonly user?: string;
+  readonly passwordFile?: string;
 }
 
 /** `yao login`. */
@@ -26,10 +33,13 @@ export function loginCommand(builder: Builder): Command {
       "yao login https://mesh.example.com",
       "yao login https://mesh.example.com --token-file ./token",
       "pass show mesh | yao login https://mesh.example.com --token -",
+      "yao login https://mesh.example.com --user ana",
     ],
     flags: [
       { flags: "--token <token>", text: "the token; - reads standard input; asked for when absent" },
       { flags: "--token-file <path>", text: "file that holds the token" },
+      { flags: "--user <name>", text: "log in with a name and a password instead, which is asked for" },
+      { flags: "--password-file <path>", text: "file that holds the password; - reads standard input" },
     ],
     action: login,
   });
@@ -37,7 +47,22 @@ export function loginCommand(builder: Builder): Command {
 
 async function login(cli: Cli, args: readonly string[], flags: LoginFlags): Promise<undefined> {
   const url = parseAddress(args[0] ?? "");
-  const token = await readSecret(
+  if (isCleartext(url)) {
+    cli.terminal.err("warning: this address is not encrypted; anybody on the way can read what you log in with\n");
+  }
+  const token = flags.user === undefined ? await givenToken(cli, url, flags) : await sessionOf(cli, url, flags);
+  const me = await new Client(cli.clock, { url, token }).get<WhoAmIResponse>("/v1/whoami");
+  const home = homeDirectory(flags.data, cli.options);
+  const before = readCredential(home);
+  const workspace = before?.url === url ? before.workspace : undefined;
+  writeCredential(home, { url, token, ...(workspace === undefined ? {} : { workspace }) });
+  print(cli, flags, { url, ...me }, () => `logged in at ${url} as ${me.user}\n`);
+  return undefined;
+}
+
+function givenToken(cli: Cli, url: string, flags: LoginFlags): Promise<string> {
+  if (flags.passwordFile !== undefined) throw new InvalidArgumentError("--password-file goes with --user.");
+  return readSecret(
     { terminal: cli.terminal, env: cli.env },
     {
       what: "the token",
@@ -48,26 +73,52 @@ async function login(cli: Cli, args: readonly string[], flags: LoginFlags): Prom
       advice: "give it with --token, --token-file PATH, or --token - and standard input",
     },
   );
-  if (isCleartext(url))
-    cli.terminal.err("warning: this address is not encrypted; anybody on the way can read the token\n");
-  const me = await new Client(cli.clock, { url, token }).get<WhoAmIResponse>("/v1/whoami");
-  const home = homeDirectory(flags.data, cli.options);
-  const before = readCredential(home);
-  const workspace = before?.url === url ? before.workspace : undefined;
-  writeCredential(home, { url, token, ...(workspace === undefined ? {} : { workspace }) });
-  print(cli, flags, { url, ...me }, () => `logged in at ${url} as ${me.user}\n`);
-  return undefined;
+}
+
+/** Logs in with name and password; the session is the token from then on. */
+async function sessionOf(cli: Cli, url: string, flags: LoginFlags): Promise<string> {
+  const { user = "", passwordFile } = flags;
+  if (flags.token !== undefined || flags.tokenFile !== undefined) {
+    throw new InvalidArgumentError("give a token or --user, not both.");
+  }
+  const password = await readSecret(
+    { terminal: cli.terminal, env: cli.env },
+    {
+      what: "the password",
+      question: `password of ${user} at ${url}: `,
+      ...(passwordFile === "-" ? { isStdin: true } : {}),
+      ...(passwordFile === undefined || passwordFile === "-" ? {} : { file: passwordFile }),
+      advice: "give it with --password-file PATH, or --password-file - and standard input",
+    },
+  );
+  const client = new Client(cli.clock, { url });
+  const response = await client
+    .open("POST", "/v1/login", { body: { name: user, password } })
+    .catch((error: unknown) => {
+      // The client's own advice is to log in.
+      if (MeshError.from(error).code !== "unauthenticated") throw error;
+      throw new MeshError("unauthenticated", "this name and password do not belong together — try again", {
+        cause: error,
+      });
+    });
+  await response.body?.cancel();
+  for (const cookie of response.headers.getSetCookie()) {
+    const session = /^yao_session=(yaos_[\w-]+);/.exec(cookie)?.[1];
+    if (session !== undefined) return session;
+  }
+  throw new MeshError("unknown", `${url} gave no session — check that this is the address of a coordinator`);
 }
 
 /** `yao logout`. */
 export function logoutCommand(builder: Builder): Command {
   return leaf<CommonFlags>(builder, {
     name: "logout",
-    text: "Forget the coordinator and its token. The token itself stays valid; revoke it with `yao token revoke`.",
+    text: "Forget the coordinator and its token. A session is ended; a token stays valid, revoke it with `yao token revoke`.",
     examples: ["yao logout"],
-    action: (cli, _args, flags) => {
+    action: async (cli, _args, flags) => {
       const home = homeDirectory(flags.data, cli.options);
       const before = readCredential(home);
+      if (before?.token?.startsWith(SESSION_PREFIX) === true) await endSession(cli, before.url, before.token);
       removeCredential(home);
       print(cli, flags, { url: before?.url ?? null }, () =>
         before === undefined ? "was not logged in\n" : `logged out of ${before.url}\n`,
@@ -75,6 +126,16 @@ export function logoutCommand(builder: Builder): Command {
       return undefined;
     },
   });
+}
+
+/** Ends a session at the coordinator; one that cannot be reached is told, and the session forgotten here all the same. */
+async function endSession(cli: Cli, url: string, token: string): Promise<void> {
+  try {
+    await new Client(cli.clock, { url, token }).post("/v1/logout", { body: {} });
+  } catch (error) {
+    if (MeshError.from(error).code === "unauthenticated") return;
+    cli.terminal.err(`warning: the session was not ended at ${url}: ${oneLine(errorText(error))}\n`);
+  }
 }
 
 /** `yao whoami`. */

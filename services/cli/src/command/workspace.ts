@@ -10,6 +10,9 @@ import { type Builder, group, leaf } from "../command.ts";
 import { homeDirectory } from "../config.ts";
 import { fields, table } from "../terminal/table.ts";
 import { plain } from "../terminal/terminal.ts";
+import { inviteCommand, membersCommand } from "./workspace-member.ts";
+import { secretsCommand } from "./workspace-secret.ts";
+import { renameCommand, setCommand, settingsText } from "./workspace-set.ts";
 
 interface DeleteFlags extends CommonFlags {
   readonly force?: boolean;
@@ -23,6 +26,11 @@ export function workspaceCommand(builder: Builder): Command {
     showCommand(builder),
     useCommand(builder),
     deleteCommand(builder),
+    renameCommand(builder),
+    setCommand(builder),
+    membersCommand(builder),
+    inviteCommand(builder),
+    secretsCommand(builder),
   ]);
 }
 
@@ -72,14 +80,14 @@ function showCommand(builder: Builder): Command {
     action: async (cli, args, flags) => {
       const answer = await getWorkspace(cli, flags, args[0] ?? "");
       const { workspace } = answer;
-      print(cli, flags, answer, () =>
-        fields([
-          ["workspace", workspace?.name],
-          ["id", workspace?.id],
-          ["default", workspace?.is_default],
-          ["created", workspace?.created_at],
-        ]),
-      );
+      const head = fields([
+        ["workspace", workspace?.name],
+        ["id", workspace?.id],
+        ["default", workspace?.is_default],
+        ["created", workspace?.created_at],
+        ["your role", workspace?.role],
+      ]);
+      print(cli, flags, answer, () => `${head}${settingsText(workspace?.settings)}`);
       return undefined;
     },
   });

@@ -15,6 +15,7 @@ export interface SeenRequest {
 export interface StubAnswer {
   readonly status?: number;
   readonly json: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** One event of a scripted run. */
@@ -200,5 +201,5 @@ function isEnded(run: StubRun): boolean {
 function send(response: ServerResponse, answer: StubAnswer): void {
   const status = answer.status ?? 200;
   const type = status >= 400 ? "application/problem+json" : "application/json";
-  response.writeHead(status, { "content-type": type }).end(JSON.stringify(answer.json));
+  response.writeHead(status, { "content-type": type, ...answer.headers }).end(JSON.stringify(answer.json));
 }

@@ -28,6 +28,27 @@ export interface Workspace {
   readonly name: string;
   readonly created_at: string;
   readonly is_default: boolean;
+  readonly settings:
+    | WorkspaceSettings
+    | undefined;
+  /** The caller's role: owner, member or viewer; empty for an administrator who is no member. */
+  readonly role: string;
+}
+
+/** What a workspace sets for itself. A field that is empty or 0 sets nothing. */
+export interface WorkspaceSettings {
+  /** The assistant that a new task or chat begins with. */
+  readonly default_assistant: string;
+  /** Devices its runs may go to, by id; empty means every device that serves the workspace. */
+  readonly node_ids: readonly string[];
+  /** Assistants that members may run; empty means all. Owners may run all. */
+  readonly member_assistants: readonly string[];
+  /** Runs at once; further ones wait in the queue. */
+  readonly max_active_runs: number;
+  /** Runs that may be started within 24 hours; further ones are refused. */
+  readonly max_runs_per_day: number;
+  /** Megabytes of files and documents. */
+  readonly max_storage_mb: number;
 }
 
 export interface CreateWorkspaceRequest {
@@ -94,8 +115,56 @@ export interface RemoveMemberRequest {
 export interface RemoveMemberResponse {
 }
 
+export interface UpdateWorkspaceRequest {
+  readonly workspace: string;
+  /** Lower-case letters, digits and dashes; 1 to 63 characters. */
+  readonly name?:
+    | string
+    | undefined;
+  /** Takes the place of all settings; absent keeps them. */
+  readonly settings: WorkspaceSettings | undefined;
+}
+
+export interface UpdateWorkspaceResponse {
+  readonly workspace: Workspace | undefined;
+}
+
+export interface Secret {
+  readonly name: string;
+  readonly updated_at: string;
+  readonly updated_by: string;
+}
+
+export interface PutSecretRequest {
+  readonly workspace: string;
+  /** Upper-case letters, digits and underscores; 1 to 64 characters. */
+  readonly name: string;
+  /** 1 to 8192 characters. */
+  readonly value: string;
+}
+
+export interface PutSecretResponse {
+  readonly secret: Secret | undefined;
+}
+
+export interface ListSecretsRequest {
+  readonly workspace: string;
+}
+
+export interface ListSecretsResponse {
+  readonly secrets: readonly Secret[];
+}
+
+export interface RemoveSecretRequest {
+  readonly workspace: string;
+  readonly name: string;
+}
+
+export interface RemoveSecretResponse {
+}
+
 function createBaseWorkspace(): Workspace {
-  return { id: "", name: "", created_at: "", is_default: false };
+  return { id: "", name: "", created_at: "", is_default: false, settings: undefined, role: "" };
 }
 
 export const Workspace: MessageFns<Workspace> = {
@@ -111,6 +180,12 @@ export const Workspace: MessageFns<Workspace> = {
     }
     if (message.is_default !== false) {
       writer.uint32(32).bool(message.is_default);
+    }
+    if (message.settings !== undefined) {
+      WorkspaceSettings.encode(message.settings, writer.uint32(42).fork()).join();
+    }
+    if (message.role !== "") {
+      writer.uint32(50).string(message.role);
     }
     return writer;
   },
@@ -160,6 +235,22 @@ export const Workspace: MessageFns<Workspace> = {
             message.is_default = reader.bool();
             continue;
           }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.settings = WorkspaceSettings.decode(reader, reader.uint32());
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.role = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -181,6 +272,132 @@ export const Workspace: MessageFns<Workspace> = {
     message.name = object.name ?? "";
     message.created_at = object.created_at ?? "";
     message.is_default = object.is_default ?? false;
+    message.settings = (object.settings !== undefined && object.settings !== null)
+      ? WorkspaceSettings.fromPartial(object.settings)
+      : undefined;
+    message.role = object.role ?? "";
+    return message;
+  },
+};
+
+function createBaseWorkspaceSettings(): WorkspaceSettings {
+  return {
+    default_assistant: "",
+    node_ids: [],
+    member_assistants: [],
+    max_active_runs: 0,
+    max_runs_per_day: 0,
+    max_storage_mb: 0,
+  };
+}
+
+export const WorkspaceSettings: MessageFns<WorkspaceSettings> = {
+  encode(message: WorkspaceSettings, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.default_assistant !== "") {
+      writer.uint32(10).string(message.default_assistant);
+    }
+    for (const v of message.node_ids) {
+      writer.uint32(18).string(v!);
+    }
+    for (const v of message.member_assistants) {
+      writer.uint32(26).string(v!);
+    }
+    if (message.max_active_runs !== 0) {
+      writer.uint32(32).uint32(message.max_active_runs);
+    }
+    if (message.max_runs_per_day !== 0) {
+      writer.uint32(40).uint32(message.max_runs_per_day);
+    }
+    if (message.max_storage_mb !== 0) {
+      writer.uint32(48).uint32(message.max_storage_mb);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): WorkspaceSettings {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseWorkspaceSettings() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.default_assistant = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.node_ids.push(reader.string());
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.member_assistants.push(reader.string());
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.max_active_runs = reader.uint32();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.max_runs_per_day = reader.uint32();
+            continue;
+          }
+          case 6: {
+            if (tag !== 48) {
+              break;
+            }
+
+            message.max_storage_mb = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<WorkspaceSettings>): WorkspaceSettings {
+    return WorkspaceSettings.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<WorkspaceSettings>): WorkspaceSettings {
+    const message = createBaseWorkspaceSettings() as any;
+    message.default_assistant = object.default_assistant ?? "";
+    message.node_ids = object.node_ids?.map((e) => e) || [];
+    message.member_assistants = object.member_assistants?.map((e) => e) || [];
+    message.max_active_runs = object.max_active_runs ?? 0;
+    message.max_runs_per_day = object.max_runs_per_day ?? 0;
+    message.max_storage_mb = object.max_storage_mb ?? 0;
     return message;
   },
 };
@@ -1040,6 +1257,579 @@ export const RemoveMemberResponse: MessageFns<RemoveMemberResponse> = {
   },
 };
 
+function createBaseUpdateWorkspaceRequest(): UpdateWorkspaceRequest {
+  return { workspace: "", name: undefined, settings: undefined };
+}
+
+export const UpdateWorkspaceRequest: MessageFns<UpdateWorkspaceRequest> = {
+  encode(message: UpdateWorkspaceRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.workspace !== "") {
+      writer.uint32(10).string(message.workspace);
+    }
+    if (message.name !== undefined) {
+      writer.uint32(18).string(message.name);
+    }
+    if (message.settings !== undefined) {
+      WorkspaceSettings.encode(message.settings, writer.uint32(26).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): UpdateWorkspaceRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseUpdateWorkspaceRequest() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.workspace = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.settings = WorkspaceSettings.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<UpdateWorkspaceRequest>): UpdateWorkspaceRequest {
+    return UpdateWorkspaceRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<UpdateWorkspaceRequest>): UpdateWorkspaceRequest {
+    const message = createBaseUpdateWorkspaceRequest() as any;
+    message.workspace = object.workspace ?? "";
+    message.name = object.name ?? undefined;
+    message.settings = (object.settings !== undefined && object.settings !== null)
+      ? WorkspaceSettings.fromPartial(object.settings)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseUpdateWorkspaceResponse(): UpdateWorkspaceResponse {
+  return { workspace: undefined };
+}
+
+export const UpdateWorkspaceResponse: MessageFns<UpdateWorkspaceResponse> = {
+  encode(message: UpdateWorkspaceResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.workspace !== undefined) {
+      Workspace.encode(message.workspace, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): UpdateWorkspaceResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseUpdateWorkspaceResponse() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.workspace = Workspace.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<UpdateWorkspaceResponse>): UpdateWorkspaceResponse {
+    return UpdateWorkspaceResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<UpdateWorkspaceResponse>): UpdateWorkspaceResponse {
+    const message = createBaseUpdateWorkspaceResponse() as any;
+    message.workspace = (object.workspace !== undefined && object.workspace !== null)
+      ? Workspace.fromPartial(object.workspace)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseSecret(): Secret {
+  return { name: "", updated_at: "", updated_by: "" };
+}
+
+export const Secret: MessageFns<Secret> = {
+  encode(message: Secret, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.name !== "") {
+      writer.uint32(10).string(message.name);
+    }
+    if (message.updated_at !== "") {
+      writer.uint32(18).string(message.updated_at);
+    }
+    if (message.updated_by !== "") {
+      writer.uint32(26).string(message.updated_by);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): Secret {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSecret() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.updated_at = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.updated_by = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<Secret>): Secret {
+    return Secret.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<Secret>): Secret {
+    const message = createBaseSecret() as any;
+    message.name = object.name ?? "";
+    message.updated_at = object.updated_at ?? "";
+    message.updated_by = object.updated_by ?? "";
+    return message;
+  },
+};
+
+function createBasePutSecretRequest(): PutSecretRequest {
+  return { workspace: "", name: "", value: "" };
+}
+
+export const PutSecretRequest: MessageFns<PutSecretRequest> = {
+  encode(message: PutSecretRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.workspace !== "") {
+      writer.uint32(10).string(message.workspace);
+    }
+    if (message.name !== "") {
+      writer.uint32(18).string(message.name);
+    }
+    if (message.value !== "") {
+      writer.uint32(26).string(message.value);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PutSecretRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePutSecretRequest() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.workspace = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.value = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<PutSecretRequest>): PutSecretRequest {
+    return PutSecretRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<PutSecretRequest>): PutSecretRequest {
+    const message = createBasePutSecretRequest() as any;
+    message.workspace = object.workspace ?? "";
+    message.name = object.name ?? "";
+    message.value = object.value ?? "";
+    return message;
+  },
+};
+
+function createBasePutSecretResponse(): PutSecretResponse {
+  return { secret: undefined };
+}
+
+export const PutSecretResponse: MessageFns<PutSecretResponse> = {
+  encode(message: PutSecretResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.secret !== undefined) {
+      Secret.encode(message.secret, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PutSecretResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePutSecretResponse() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.secret = Secret.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<PutSecretResponse>): PutSecretResponse {
+    return PutSecretResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<PutSecretResponse>): PutSecretResponse {
+    const message = createBasePutSecretResponse() as any;
+    message.secret = (object.secret !== undefined && object.secret !== null)
+      ? Secret.fromPartial(object.secret)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseListSecretsRequest(): ListSecretsRequest {
+  return { workspace: "" };
+}
+
+export const ListSecretsRequest: MessageFns<ListSecretsRequest> = {
+  encode(message: ListSecretsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.workspace !== "") {
+      writer.uint32(10).string(message.workspace);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListSecretsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListSecretsRequest() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.workspace = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListSecretsRequest>): ListSecretsRequest {
+    return ListSecretsRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListSecretsRequest>): ListSecretsRequest {
+    const message = createBaseListSecretsRequest() as any;
+    message.workspace = object.workspace ?? "";
+    return message;
+  },
+};
+
+function createBaseListSecretsResponse(): ListSecretsResponse {
+  return { secrets: [] };
+}
+
+export const ListSecretsResponse: MessageFns<ListSecretsResponse> = {
+  encode(message: ListSecretsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.secrets) {
+      Secret.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListSecretsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListSecretsResponse() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.secrets.push(Secret.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListSecretsResponse>): ListSecretsResponse {
+    return ListSecretsResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListSecretsResponse>): ListSecretsResponse {
+    const message = createBaseListSecretsResponse() as any;
+    message.secrets = object.secrets?.map((e) => Secret.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseRemoveSecretRequest(): RemoveSecretRequest {
+  return { workspace: "", name: "" };
+}
+
+export const RemoveSecretRequest: MessageFns<RemoveSecretRequest> = {
+  encode(message: RemoveSecretRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.workspace !== "") {
+      writer.uint32(10).string(message.workspace);
+    }
+    if (message.name !== "") {
+      writer.uint32(18).string(message.name);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RemoveSecretRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRemoveSecretRequest() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.workspace = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.name = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RemoveSecretRequest>): RemoveSecretRequest {
+    return RemoveSecretRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RemoveSecretRequest>): RemoveSecretRequest {
+    const message = createBaseRemoveSecretRequest() as any;
+    message.workspace = object.workspace ?? "";
+    message.name = object.name ?? "";
+    return message;
+  },
+};
+
+function createBaseRemoveSecretResponse(): RemoveSecretResponse {
+  return {};
+}
+
+export const RemoveSecretResponse: MessageFns<RemoveSecretResponse> = {
+  encode(_: RemoveSecretResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RemoveSecretResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRemoveSecretResponse() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RemoveSecretResponse>): RemoveSecretResponse {
+    return RemoveSecretResponse.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<RemoveSecretResponse>): RemoveSecretResponse {
+    const message = createBaseRemoveSecretResponse() as any;
+    return message;
+  },
+};
+
 /** WorkspaceService manages workspaces and who belongs to them. */
 export type WorkspaceServiceService = typeof WorkspaceServiceService;
 export const WorkspaceServiceService = {
@@ -1121,6 +1911,49 @@ export const WorkspaceServiceService = {
       Buffer.from(RemoveMemberResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): RemoveMemberResponse => RemoveMemberResponse.decode(value),
   },
+  /** UpdateWorkspace renames a workspace or changes its settings; owners only. HTTP: PATCH /v1/workspaces/{workspace} */
+  updateWorkspace: {
+    path: "/yao.mesh.v1.WorkspaceService/UpdateWorkspace" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: UpdateWorkspaceRequest): Buffer =>
+      Buffer.from(UpdateWorkspaceRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): UpdateWorkspaceRequest => UpdateWorkspaceRequest.decode(value),
+    responseSerialize: (value: UpdateWorkspaceResponse): Buffer =>
+      Buffer.from(UpdateWorkspaceResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): UpdateWorkspaceResponse => UpdateWorkspaceResponse.decode(value),
+  },
+  /** PutSecret sets a variable that its runs get as $ENV.NAME; stored encrypted and never returned. HTTP: PUT /v1/workspaces/{workspace}/secrets/{name} */
+  putSecret: {
+    path: "/yao.mesh.v1.WorkspaceService/PutSecret" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: PutSecretRequest): Buffer => Buffer.from(PutSecretRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): PutSecretRequest => PutSecretRequest.decode(value),
+    responseSerialize: (value: PutSecretResponse): Buffer => Buffer.from(PutSecretResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): PutSecretResponse => PutSecretResponse.decode(value),
+  },
+  /** ListSecrets lists their names. HTTP: GET /v1/workspaces/{workspace}/secrets */
+  listSecrets: {
+    path: "/yao.mesh.v1.WorkspaceService/ListSecrets" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListSecretsRequest): Buffer => Buffer.from(ListSecretsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListSecretsRequest => ListSecretsRequest.decode(value),
+    responseSerialize: (value: ListSecretsResponse): Buffer => Buffer.from(ListSecretsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListSecretsResponse => ListSecretsResponse.decode(value),
+  },
+  /** RemoveSecret. HTTP: DELETE /v1/workspaces/{workspace}/secrets/{name} */
+  removeSecret: {
+    path: "/yao.mesh.v1.WorkspaceService/RemoveSecret" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: RemoveSecretRequest): Buffer => Buffer.from(RemoveSecretRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): RemoveSecretRequest => RemoveSecretRequest.decode(value),
+    responseSerialize: (value: RemoveSecretResponse): Buffer =>
+      Buffer.from(RemoveSecretResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): RemoveSecretResponse => RemoveSecretResponse.decode(value),
+  },
 } as const;
 
 export interface WorkspaceServiceServer extends UntypedServiceImplementation {
@@ -1138,6 +1971,14 @@ export interface WorkspaceServiceServer extends UntypedServiceImplementation {
   listMembers: handleUnaryCall<ListMembersRequest, ListMembersResponse>;
   /** RemoveMember. HTTP: DELETE /v1/workspaces/{workspace}/members/{user} */
   removeMember: handleUnaryCall<RemoveMemberRequest, RemoveMemberResponse>;
+  /** UpdateWorkspace renames a workspace or changes its settings; owners only. HTTP: PATCH /v1/workspaces/{workspace} */
+  updateWorkspace: handleUnaryCall<UpdateWorkspaceRequest, UpdateWorkspaceResponse>;
+  /** PutSecret sets a variable that its runs get as $ENV.NAME; stored encrypted and never returned. HTTP: PUT /v1/workspaces/{workspace}/secrets/{name} */
+  putSecret: handleUnaryCall<PutSecretRequest, PutSecretResponse>;
+  /** ListSecrets lists their names. HTTP: GET /v1/workspaces/{workspace}/secrets */
+  listSecrets: handleUnaryCall<ListSecretsRequest, ListSecretsResponse>;
+  /** RemoveSecret. HTTP: DELETE /v1/workspaces/{workspace}/secrets/{name} */
+  removeSecret: handleUnaryCall<RemoveSecretRequest, RemoveSecretResponse>;
 }
 
 export interface WorkspaceServiceClient extends Client {
@@ -1252,6 +2093,70 @@ export interface WorkspaceServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: RemoveMemberResponse) => void,
+  ): ClientUnaryCall;
+  /** UpdateWorkspace renames a workspace or changes its settings; owners only. HTTP: PATCH /v1/workspaces/{workspace} */
+  updateWorkspace(
+    request: UpdateWorkspaceRequest,
+    callback: (error: ServiceError | null, response: UpdateWorkspaceResponse) => void,
+  ): ClientUnaryCall;
+  updateWorkspace(
+    request: UpdateWorkspaceRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: UpdateWorkspaceResponse) => void,
+  ): ClientUnaryCall;
+  updateWorkspace(
+    request: UpdateWorkspaceRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: UpdateWorkspaceResponse) => void,
+  ): ClientUnaryCall;
+  /** PutSecret sets a variable that its runs get as $ENV.NAME; stored encrypted and never returned. HTTP: PUT /v1/workspaces/{workspace}/secrets/{name} */
+  putSecret(
+    request: PutSecretRequest,
+    callback: (error: ServiceError | null, response: PutSecretResponse) => void,
+  ): ClientUnaryCall;
+  putSecret(
+    request: PutSecretRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: PutSecretResponse) => void,
+  ): ClientUnaryCall;
+  putSecret(
+    request: PutSecretRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: PutSecretResponse) => void,
+  ): ClientUnaryCall;
+  /** ListSecrets lists their names. HTTP: GET /v1/workspaces/{workspace}/secrets */
+  listSecrets(
+    request: ListSecretsRequest,
+    callback: (error: ServiceError | null, response: ListSecretsResponse) => void,
+  ): ClientUnaryCall;
+  listSecrets(
+    request: ListSecretsRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ListSecretsResponse) => void,
+  ): ClientUnaryCall;
+  listSecrets(
+    request: ListSecretsRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ListSecretsResponse) => void,
+  ): ClientUnaryCall;
+  /** RemoveSecret. HTTP: DELETE /v1/workspaces/{workspace}/secrets/{name} */
+  removeSecret(
+    request: RemoveSecretRequest,
+    callback: (error: ServiceError | null, response: RemoveSecretResponse) => void,
+  ): ClientUnaryCall;
+  removeSecret(
+    request: RemoveSecretRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: RemoveSecretResponse) => void,
+  ): ClientUnaryCall;
+  removeSecret(
+    request: RemoveSecretRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: RemoveSecretResponse) => void,
   ): ClientUnaryCall;
 }
 
