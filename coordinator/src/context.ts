@@ -26,6 +26,7 @@ import { createSecretBox, type SecretBox } from "./auth/secret-box.ts";
 import { createTokenApi } from "./auth/token-api.ts";
 import type { CoordinatorConfig } from "./config.ts";
 import { createFeeds, type Feeds } from "./context/feed.ts";
+import { createFiles, type Files } from "./context/files.ts";
 import { createConnectorApi, createSecretSource } from "./connectors/connector-api.ts";
 import { createGateway, type Gateway, type GatewayAddresses } from "./gateway/gateway.ts";
 import type { Readiness } from "./gateway/health.ts";
@@ -179,7 +180,7 @@ function createCore(base: Base): Core {
   };
 }
 
-function createApi(core: Core, feeds: Feeds, publicUrl: () => string): Api {
+function createApi(core: Core, feeds: Feeds, files: Files, publicUrl: () => string): Api {
   const { config, store, access, ids, bus, secretBox, authenticator, dispatcher, tail, committed, tls } = core;
   const clock = systemClock;
   const enrolment: EnrolmentDeps = {
@@ -194,6 +195,7 @@ function createApi(core: Core, feeds: Feeds, publicUrl: () => string): Api {
   const cutOff = (digest: string): Promise<void> => core.reconciler.cutOff(digest);
   return {
     feed: feeds.api,
+    ...files.api,
     nodes: createNodeApi({
       store,
       access,
@@ -258,17 +260,18 @@ function createRunServices(core: Core): Service[] {
   return [ingest, sweeper];
 }
 
-function createNodeServices(core: Core): Service[] {
+function createNodeServices(core: Core, files: Files): Service[] {
   const { store, bus, log, committed, pokeQueue: fleetChanged, secretBox, prepareNode, models, columnSecret } = core;
   const beatLog = log.child({ component: "heartbeats" });
   return [
     createHeartbeats({ bus, store, clock: systemClock, log: beatLog, fleetChanged, committed }),
     createNodeRpc({ bus, store, secrets: createSecretSource({ store, secretBox }), prepareNode, fleetChanged }),
-    createStateRpc({ bus, store, services: createModelState({ sql: store.sql, models, columnSecret }) }),
+    createStateRpc({ bus, store, services: files.beside(createModelState({ sql: store.sql, models, columnSecret })) }),
+    ...files.services,
   ];
 }
 
-function createDoor(core: Core, api: Api, ready: () => Readiness): Gateway {
+function createDoor(core: Core, api: Api, contents: Files["contents"], ready: () => Readiness): Gateway {
   const { config, tls, log } = core;
   return createGateway({
     config: {
@@ -280,6 +283,7 @@ function createDoor(core: Core, api: Api, ready: () => Readiness): Gateway {
       ...(config.rateLimit === 0 ? {} : { rate: { perMinute: config.rateLimit, burst: config.rateLimit } }),
     },
     api,
+    contents,
     authenticator: core.authenticator,
     log: log.child({ component: "gateway" }),
     metrics: core.metrics,
@@ -298,8 +302,9 @@ function assemble(base: Base): Context {
   let addresses: GatewayAddresses = { httpPort: config.httpPort, grpcPort: config.grpcPort };
   const localUrl = (): string => urlOf(config, addresses.httpPort, tls !== undefined);
   const feeds = createFeeds(core);
-  const api = createApi(core, feeds, () => config.publicUrl ?? localUrl());
-  const gateway = createDoor(core, api, () => readiness(isStarted, bus, health));
+  const files = createFiles(core, feeds.recorded);
+  const api = createApi(core, feeds, files, () => config.publicUrl ?? localUrl());
+  const gateway = createDoor(core, api, files.contents, () => readiness(isStarted, bus, health));
   const { elector, tail, reconciler, dispatcher } = core;
   return {
     services: [
@@ -309,7 +314,7 @@ function assemble(base: Base): Context {
       reconciler,
       dispatcher,
       ...createRunServices(core),
-      ...createNodeServices(core),
+      ...createNodeServices(core, files),
       ...feeds.services,
       gateway,
     ],

@@ -13,6 +13,7 @@ import { createRpcServer, type RpcServer, type ServerTls } from "@mesh/rpc";
 import type { FastifyInstance } from "fastify";
 
 import { Admission, type Authenticator } from "./admission.ts";
+import { contentHandler, type FileContents } from "./content-route.ts";
 import { ErrorLog } from "./error-log.ts";
 import { EventSockets } from "./event-socket.ts";
 import { feedEvents, runEvents } from "./event-kind.ts";
@@ -46,6 +47,7 @@ export interface GatewayConfig {
 export interface GatewayDeps {
   readonly config: GatewayConfig;
   readonly api: Api;
+  readonly contents: FileContents;
   readonly authenticator: Authenticator;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -70,6 +72,7 @@ export interface Gateway extends Service {
 
 const READY_MS = 2_000;
 const MAX_UNARY_MS = 30_000;
+const MAX_COPY_MS = 600_000;
 
 /** Puts the gateway together; it listens only from `listen` or `run` on. */
 export function createGateway(deps: GatewayDeps): Gateway {
@@ -113,7 +116,7 @@ function assemble(deps: GatewayDeps): Parts {
   const http: HttpDeps = { api, admission, errors, clock, ids, onCall };
   const options = { maxUnaryMs: MAX_UNARY_MS, ...(config.tls === undefined ? {} : { tls: config.tls }) };
   const app = createHttpApp(http, options);
-  const special = specialHandlers(http, streams);
+  const special = specialHandlers(http, streams, deps.contents);
   addRoutes(app, http, { ...options, replace: ({ method }) => special.get(method) });
   addMcpRoute(app, { ...http, streams });
   const rpc = createRpcServer(
@@ -150,12 +153,15 @@ function assemble(deps: GatewayDeps): Parts {
 }
 
 /** Handlers of the rows that do more than answer once, by method. */
-function specialHandlers(http: HttpDeps, streams: OpenStreams): ReadonlyMap<string, HttpHandler> {
+function specialHandlers(http: HttpDeps, streams: OpenStreams, contents: FileContents): ReadonlyMap<string, HttpHandler> {
   const deps = { streams, errors: http.errors, clock: http.clock };
   const page = (operation: Operation): HttpHandler => answerOnce(http, operation, MAX_UNARY_MS);
   return new Map([
     ["listRunEvents", eventSourceHandler(deps, runEvents(http.api), page(operationOf("runs", "listRunEvents")))],
     ["listFeed", eventSourceHandler(deps, feedEvents(http.api), page(operationOf("feed", "listFeed")))],
+    ["downloadFile", contentHandler({ ...deps, contents })],
+    // As much as a gigabyte goes from device to device.
+    ["copyFile", answerOnce(http, operationOf("files", "copyFile"), MAX_COPY_MS)],
   ]);
 }
 

@@ -4,7 +4,9 @@ import { isObject, MeshError } from "@mesh/kernel";
 import {
   AppServiceService,
   ConnectorServiceService,
+  DocumentServiceService,
   FeedServiceService,
+  FileServiceService,
   NodeServiceService,
   RunServiceService,
   SystemServiceService,
@@ -34,6 +36,8 @@ const DEFINITIONS: Readonly<Record<keyof Api, RpcService["definition"]>> = {
   tokens: TokenServiceService,
   system: SystemServiceService,
   feed: FeedServiceService,
+  files: FileServiceService,
+  documents: DocumentServiceService,
 };
 
 /** All services. */

@@ -17,6 +17,8 @@ const TITLES: Readonly<Record<Operation["service"], string>> = {
   tokens: "Tokens",
   system: "System",
   feed: "Feed",
+  files: "Files",
+  documents: "Documents",
 };
 
 const PROBLEM: Schema = {

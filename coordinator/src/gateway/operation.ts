@@ -88,8 +88,10 @@ import type {
 
 import type { Caller } from "../auth/caller.ts";
 import type { FeedApi } from "./api/feed.ts";
+import type { DocumentApi, FileApi } from "./api/files.ts";
 
 export type { FeedApi } from "./api/feed.ts";
+export type { DocumentApi, FileApi } from "./api/files.ts";
 export type { Caller } from "../auth/caller.ts";
 
 /** The circumstances of one call. */
@@ -187,4 +189,6 @@ export interface Api {
   readonly tokens: TokenApi;
   readonly system: SystemApi;
   readonly feed: FeedApi;
+  readonly files: FileApi;
+  readonly documents: DocumentApi;
 }

@@ -18,6 +18,8 @@ const SERVICES: Readonly<Record<string, string>> = {
   TokenService: "tokens",
   SystemService: "system",
   FeedService: "feed",
+  FileService: "files",
+  DocumentService: "documents",
 };
 
 /** `Service.method` to `VERB /path` as the comments of the proto files say. */

@@ -9,6 +9,7 @@ import { MeshError } from "@mesh/kernel";
 import type { z } from "zod";
 
 import { FEED_ROWS } from "./feed-rows.ts";
+import { DOCUMENT_ROWS, FILE_ROWS } from "./file-rows.ts";
 import { NODE_ROWS } from "./node-rows.ts";
 import type { Api, Call } from "./operation.ts";
 import type { OperationRow } from "./operation-row.ts";
@@ -32,6 +33,8 @@ const TABLE: { readonly [S in keyof Api]: { readonly [M in keyof Api[S]]: Operat
   tokens: TOKEN_ROWS,
   system: SYSTEM_ROWS,
   feed: FEED_ROWS,
+  files: FILE_ROWS,
+  documents: DOCUMENT_ROWS,
 };
 
 /** All operations. */
