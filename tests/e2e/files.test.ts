@@ -148,7 +148,7 @@ describe("files", () => {
       ["data/moved.bin", "two"],
     ]);
     await mesh.api.call("DELETE", "/v1/workspaces/default/files?path=data/moved.bin&node=two");
-    expect((await files("?path=data")).map(({ path }) => path)).toEqual(["data/big.bin"]);
+    await until(async () => (await files("?path=data")).length === 1);
     const { bytes } = await mesh.api.call<{ bytes: string }>("GET", "/v1/workspaces/default/files/part?path=data/big.bin&limit=8");
     expect(Buffer.from(bytes, "base64").toString()).toBe("yao mesh");
   });
@@ -248,7 +248,7 @@ test("a device that is off: its documents list, search and show their text; its 
   await until(async () => (await documents()).every(({ path }) => path !== "docs/only-here.md"));
 });
 
-test("a workspace with equal names sees no file and no document of another", async () => {
+test("a workspace with equal names sees no file and no document of another, and a run only its own", async () => {
   await mesh.api.call("POST", "/v1/workspaces", { name: "other" });
   expect(await files("?recursive=true", "other")).toEqual([]);
   const found = await mesh.api.call<{ documents: unknown[] }>("GET", "/v1/workspaces/other/documents");
@@ -256,4 +256,17 @@ test("a workspace with equal names sees no file and no document of another", asy
   const search = await mesh.api.call<{ hits: unknown[] }>("GET", "/v1/workspaces/other/documents/search?query=harbour");
   expect(search.hits).toEqual([]);
   expect((await refusalOf(mesh.api.call("GET", "/v1/workspaces/other/files/part?path=docs/tide.md"))).status).toBe(404);
+
+  await mesh.pushApp("app", dir, "other");
+  const input = JSON.stringify({ path: "docs/tide.md", text: "# Foreign\n\nAnother harbour entirely.\n" });
+  const run = await mesh.createRun({ assistant: "writer", input, node: "two", workspace: "other" });
+  expect((await mesh.ended(run.id)).state).toBe("succeeded");
+  expect(readFileSync(onDisk("two", "docs/tide.md"), "utf8")).toContain("Tide report");
+  const texts = async (workspace: string): Promise<string> => {
+    const asked = await mesh.createRun({ assistant: "reader", input: "harbour", node: "one", workspace });
+    return JSON.stringify(nextOf(await mesh.api.follow(asked.id)));
+  };
+  await until(async () => (await texts("other")).includes("entirely"));
+  expect(await texts("other")).not.toContain("Tide report");
+  expect(await texts("default")).not.toContain("entirely");
 });
