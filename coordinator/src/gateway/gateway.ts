@@ -14,6 +14,7 @@ import type { FastifyInstance } from "fastify";
 
 import { Admission, type Authenticator } from "./admission.ts";
 import { BrowserPolicy } from "./browser.ts";
+import { contentHandler, type FileContents } from "./content-route.ts";
 import { ErrorLog } from "./error-log.ts";
 import { EventSockets } from "./event-socket.ts";
 import { feedEvents, runEvents } from "./event-kind.ts";
@@ -57,6 +58,7 @@ export interface GatewayConfig {
 export interface GatewayDeps {
   readonly config: GatewayConfig;
   readonly api: Api;
+  readonly contents: FileContents;
   readonly authenticator: Authenticator;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -83,6 +85,7 @@ export interface Gateway extends Service {
 
 const READY_MS = 2_000;
 const MAX_UNARY_MS = 30_000;
+const MAX_COPY_MS = 600_000;
 
 /** Puts the gateway together; it listens only from `listen` or `run` on. */
 export function createGateway(deps: GatewayDeps): Gateway {
@@ -130,7 +133,7 @@ function assemble(deps: GatewayDeps): Parts {
   const http: HttpDeps = { api, admission, errors, clock, ids, onCall };
   const options = { maxUnaryMs: MAX_UNARY_MS, ...(config.tls === undefined ? {} : { tls: config.tls }) };
   const app = createHttpApp(http, options);
-  const special = specialHandlers(http, streams);
+  const special = specialHandlers(http, streams, deps.contents);
   const isSecure = (): boolean => config.tls !== undefined || publicUrl?.startsWith("https:") === true;
   const finishOf = sessionCookies(isSecure);
   const replace = (operation: Operation): HttpHandler | undefined => {
@@ -176,12 +179,15 @@ function assemble(deps: GatewayDeps): Parts {
 }
 
 /** Handlers of the rows that do more than answer once, by method. */
-function specialHandlers(http: HttpDeps, streams: OpenStreams): ReadonlyMap<string, HttpHandler> {
+function specialHandlers(http: HttpDeps, streams: OpenStreams, contents: FileContents): ReadonlyMap<string, HttpHandler> {
   const deps = { streams, errors: http.errors, clock: http.clock };
   const page = (operation: Operation): HttpHandler => answerOnce(http, operation, MAX_UNARY_MS);
   return new Map([
     ["listRunEvents", eventSourceHandler(deps, runEvents(http.api), page(operationOf("runs", "listRunEvents")))],
     ["listFeed", eventSourceHandler(deps, feedEvents(http.api), page(operationOf("feed", "listFeed")))],
+    ["downloadFile", contentHandler({ ...deps, contents })],
+    // As much as a gigabyte goes from device to device.
+    ["copyFile", answerOnce(http, operationOf("files", "copyFile"), MAX_COPY_MS)],
   ]);
 }
 

@@ -5,7 +5,9 @@ import {
   AccountServiceService,
   AppServiceService,
   ConnectorServiceService,
+  DocumentServiceService,
   FeedServiceService,
+  FileServiceService,
   NodeServiceService,
   RunServiceService,
   SystemServiceService,
@@ -36,6 +38,8 @@ const DEFINITIONS: Readonly<Record<keyof Api, RpcService["definition"]>> = {
   system: SystemServiceService,
   accounts: AccountServiceService,
   feed: FeedServiceService,
+  files: FileServiceService,
+  documents: DocumentServiceService,
 };
 
 /** All services. */

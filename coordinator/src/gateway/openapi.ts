@@ -18,6 +18,8 @@ const TITLES: Readonly<Record<Operation["service"], string>> = {
   system: "System",
   accounts: "Accounts",
   feed: "Feed",
+  files: "Files",
+  documents: "Documents",
 };
 
 const PROBLEM: Schema = {

@@ -97,8 +97,10 @@ import type {
 import type { Caller } from "../auth/caller.ts";
 import type { AccountApi } from "./api/account.ts";
 import type { FeedApi } from "./api/feed.ts";
+import type { DocumentApi, FileApi } from "./api/files.ts";
 
 export type { FeedApi } from "./api/feed.ts";
+export type { DocumentApi, FileApi } from "./api/files.ts";
 export type { Caller } from "../auth/caller.ts";
 export type { AccountApi } from "./api/account.ts";
 
@@ -212,4 +214,6 @@ export interface Api {
   readonly system: SystemApi;
   readonly accounts: AccountApi;
   readonly feed: FeedApi;
+  readonly files: FileApi;
+  readonly documents: DocumentApi;
 }

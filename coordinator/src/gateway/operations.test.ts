@@ -19,6 +19,8 @@ const SERVICES: Readonly<Record<string, string>> = {
   SystemService: "system",
   AccountService: "accounts",
   FeedService: "feed",
+  FileService: "files",
+  DocumentService: "documents",
 };
 
 /** `Service.method` to `VERB /path` as the comments of the proto files say. */

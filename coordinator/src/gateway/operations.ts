@@ -10,6 +10,7 @@ import type { z } from "zod";
 
 import { ACCOUNT_ROWS } from "./account-rows.ts";
 import { FEED_ROWS } from "./feed-rows.ts";
+import { DOCUMENT_ROWS, FILE_ROWS } from "./file-rows.ts";
 import { NODE_ROWS } from "./node-rows.ts";
 import type { Api, Call } from "./operation.ts";
 import type { OperationRow } from "./operation-row.ts";
@@ -34,6 +35,8 @@ const TABLE: { readonly [S in keyof Api]: { readonly [M in keyof Api[S]]: Operat
   system: SYSTEM_ROWS,
   accounts: ACCOUNT_ROWS,
   feed: FEED_ROWS,
+  files: FILE_ROWS,
+  documents: DOCUMENT_ROWS,
 };
 
 /** All operations. */

@@ -72,6 +72,9 @@ export class FileCommands {
         await folder.delete(path);
         touched(path);
         return answerOf(undefined);
+      case "look":
+        touched();
+        return answerOf(undefined);
       case undefined:
         throw new MeshError("unimplemented", "the device does not know this file command; update it");
     }

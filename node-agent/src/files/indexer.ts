@@ -14,10 +14,10 @@ import { Backoff, type Clock, Doorbell, errorText, MeshError, type Service } fro
 
 import type { AgentLog } from "../log.ts";
 import { sendText } from "./document-text.ts";
-import { diffOf, loadIndex, saveIndex } from "./file-index.ts";
+import { diffOf, type FileIndex, loadIndex, saveIndex } from "./file-index.ts";
 import { type Ask, report } from "./report.ts";
 import { RunTimes } from "./run-times.ts";
-import { scan } from "./scan.ts";
+import { type Scan, scan } from "./scan.ts";
 
 /** What the indexer uses. */
 export interface IndexerDeps {
@@ -43,6 +43,7 @@ const POLL_MS = 30_000;
 const SETTLE_MS = 150;
 const SHARE = 50;
 const MAX_TOUCHED = 10_000;
+const MAX_WALKS = 3;
 const WORKSPACE = /^[a-z0-9_]{1,64}$/;
 
 /** See the file comment. */
@@ -111,7 +112,7 @@ export class FileIndexer implements Service {
     place.touched = new Set();
     place.dueMs = Number.POSITIVE_INFINITY;
     try {
-      await this.#tell(workspaceId, { ...place, touched }, signal);
+      await this.#tell(workspaceId, place, touched, signal);
       place.runs.forgetBefore(startedAt);
       place.backoff.succeeded();
       const tookMs = clock.monotonic() - startedMs;
@@ -127,14 +128,14 @@ export class FileIndexer implements Service {
     }
   }
 
-  async #tell(workspaceId: string, { touched, runs }: Place, signal: AbortSignal): Promise<void> {
+  async #tell(workspaceId: string, place: Place, touched: Set<string>, signal: AbortSignal): Promise<void> {
     const { ask, indexDir, log } = this.#deps;
     const dir = this.#deps.workspaceDir(workspaceId);
     const path = join(indexDir, `${workspaceId}.index`);
     const known = await loadIndex(path);
-    const { index, isCut } = await scan(dir, known, signal);
+    const { index, isCut } = await this.#scanned(place, { dir, known, touched }, signal);
     if (isCut) log.warn({ workspaceId, entries: index.size }, "not all files of the workspace are indexed");
-    const runOf = ({ mtimeMs }: { readonly mtimeMs: number }): string => runs.at(mtimeMs);
+    const runOf = ({ mtimeMs }: { readonly mtimeMs: number }): string => place.runs.at(mtimeMs);
     const reporting = { workspaceId, known, index, touched, runOf };
     const wanted = await report(reporting, ask, signal);
     const { changed, gone } = diffOf(known, index);
@@ -147,6 +148,20 @@ export class FileIndexer implements Service {
       const asked = new Set(left.map(({ path: name, hash }) => `${hash} ${name}`));
       const more = await report({ ...reporting, known: index, touched: new Set() }, ask, signal);
       left = more.filter(({ path: name, hash }) => !asked.has(`${hash} ${name}`));
+    }
+  }
+
+  /** Walks again while commands change files meanwhile: what they did is told by them already, and an older look would undo it. */
+  async #scanned(
+    place: Place,
+    { dir, known, touched }: { readonly dir: string; readonly known: FileIndex; readonly touched: Set<string> },
+    signal: AbortSignal,
+  ): Promise<Scan> {
+    for (let walks = 1; ; walks += 1) {
+      const found = await scan(dir, known, signal);
+      if (place.touched.size === 0 || walks === MAX_WALKS) return found;
+      for (const path of place.touched) touched.add(path);
+      place.touched = new Set();
     }
   }
 

@@ -25,11 +25,15 @@ const COMMON: ReadonlySet<string> = new Set(
   ),
 );
 
-/** The text as the index takes it: unspaced scripts as pairs, everything else as it is. */
+/** The words of a text as the index takes them, with spaces between; of unspaced scripts the pairs, and the last character. */
 export function indexText(text: string): string {
-  return normalized(text).replaceAll(RUN, (word, unspaced: string | undefined) =>
-    unspaced === undefined ? word : ` ${pairsOf(unspaced).join(" ")} `,
-  );
+  const words: string[] = [];
+  for (const [word, unspaced] of normalized(text).matchAll(RUN)) {
+    if (unspaced === undefined) words.push(word.slice(0, MAX_WORD_CHARS));
+    // With the last one alone, each single character begins a word.
+    else words.push(...pairsOf(unspaced), ...[...unspaced].slice(-1));
+  }
+  return words.join(" ");
 }
 
 /** What a query looks for, at most 24 terms; empty for one without words. */
@@ -52,7 +56,6 @@ export function normalized(text: string): string {
   return text.normalize("NFKC").toLowerCase();
 }
 
-/** Single characters too, or a query of one would find nothing. */
 function pairsOf(text: string): readonly string[] {
   const characters = [...text];
   if (characters.length === 1) return characters;

@@ -255,6 +255,7 @@ export interface FileCommand {
     | { readonly $case: "write"; readonly value: FileWrite }
     | { readonly $case: "move"; readonly value: FileMove }
     | { readonly $case: "delete"; readonly value: FileDelete }
+    | { readonly $case: "look"; readonly value: FileLook }
     | undefined;
 }
 
@@ -289,6 +290,10 @@ export interface FileMove {
 
 /** FileDelete deletes a file or an empty directory. */
 export interface FileDelete {
+}
+
+/** FileLook asks the device to tell soon what has changed in the workspace; the path is empty. */
+export interface FileLook {
 }
 
 /** FileFacts is what a device knows of a file. */
@@ -2842,6 +2847,9 @@ export const FileCommand: MessageFns<FileCommand> = {
       case "delete":
         FileDelete.encode(message.action.value, writer.uint32(58).fork()).join();
         break;
+      case "look":
+        FileLook.encode(message.action.value, writer.uint32(66).fork()).join();
+        break;
     }
     return writer;
   },
@@ -2915,6 +2923,14 @@ export const FileCommand: MessageFns<FileCommand> = {
             message.action = { $case: "delete", value: FileDelete.decode(reader, reader.uint32()) };
             continue;
           }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.action = { $case: "look", value: FileLook.decode(reader, reader.uint32()) };
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2962,6 +2978,12 @@ export const FileCommand: MessageFns<FileCommand> = {
       case "delete": {
         if (object.action?.value !== undefined && object.action?.value !== null) {
           message.action = { $case: "delete", value: FileDelete.fromPartial(object.action.value) };
+        }
+        break;
+      }
+      case "look": {
+        if (object.action?.value !== undefined && object.action?.value !== null) {
+          message.action = { $case: "look", value: FileLook.fromPartial(object.action.value) };
         }
         break;
       }
@@ -3289,6 +3311,49 @@ export const FileDelete: MessageFns<FileDelete> = {
   },
   fromPartial(_: DeepPartial<FileDelete>): FileDelete {
     const message = createBaseFileDelete() as any;
+    return message;
+  },
+};
+
+function createBaseFileLook(): FileLook {
+  return {};
+}
+
+export const FileLook: MessageFns<FileLook> = {
+  encode(_: FileLook, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FileLook {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFileLook() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<FileLook>): FileLook {
+    return FileLook.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<FileLook>): FileLook {
+    const message = createBaseFileLook() as any;
     return message;
   },
 };
