@@ -25,6 +25,7 @@ import { bootstrap, issueAdminToken } from "./auth/bootstrap.ts";
 import { createSecretBox, type SecretBox } from "./auth/secret-box.ts";
 import { createTokenApi } from "./auth/token-api.ts";
 import type { CoordinatorConfig } from "./config.ts";
+import { type Board, createBoard } from "./context/board.ts";
 import { createFeeds, type Feeds } from "./context/feed.ts";
 import { createConnectorApi, createSecretSource } from "./connectors/connector-api.ts";
 import { createGateway, type Gateway, type GatewayAddresses } from "./gateway/gateway.ts";
@@ -179,7 +180,7 @@ function createCore(base: Base): Core {
   };
 }
 
-function createApi(core: Core, feeds: Feeds, publicUrl: () => string): Api {
+function createApi(core: Core, { feeds, board }: { feeds: Feeds; board: Board }, publicUrl: () => string): Api {
   const { config, store, access, ids, bus, secretBox, authenticator, dispatcher, tail, committed, tls } = core;
   const clock = systemClock;
   const enrolment: EnrolmentDeps = {
@@ -192,8 +193,12 @@ function createApi(core: Core, feeds: Feeds, publicUrl: () => string): Api {
     prepareNode: core.prepareNode,
   };
   const cutOff = (digest: string): Promise<void> => core.reconciler.cutOff(digest);
+  const runs = createRunApi({ store, access, dispatcher, tail, bus, ids, committed });
   return {
     feed: feeds.api,
+    boards: board.boards,
+    tasks: board.tasks(runs),
+    inbox: board.inbox,
     nodes: createNodeApi({
       store,
       access,
@@ -205,7 +210,7 @@ function createApi(core: Core, feeds: Feeds, publicUrl: () => string): Api {
       fleetChanged: core.pokeQueue,
       committed,
     }),
-    runs: createRunApi({ store, access, dispatcher, tail, bus, ids, committed }),
+    runs,
     workspaces: createWorkspaceApi({ store, access, ids }),
     apps: createAppApi({ store, access, ids, models: core.models, columnSecret: core.columnSecret }),
     connectors: createConnectorApi({ store, access, secretBox, ids, clock, providers: createProviders({ clock }) }),
@@ -298,7 +303,8 @@ function assemble(base: Base): Context {
   let addresses: GatewayAddresses = { httpPort: config.httpPort, grpcPort: config.grpcPort };
   const localUrl = (): string => urlOf(config, addresses.httpPort, tls !== undefined);
   const feeds = createFeeds(core);
-  const api = createApi(core, feeds, () => config.publicUrl ?? localUrl());
+  const board = createBoard(core, feeds.recorded);
+  const api = createApi(core, { feeds, board }, () => config.publicUrl ?? localUrl());
   const gateway = createDoor(core, api, () => readiness(isStarted, bus, health));
   const { elector, tail, reconciler, dispatcher } = core;
   return {
@@ -311,6 +317,7 @@ function assemble(base: Base): Context {
       ...createRunServices(core),
       ...createNodeServices(core),
       ...feeds.services,
+      ...board.services,
       gateway,
     ],
     async start() {

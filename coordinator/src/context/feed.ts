@@ -6,6 +6,7 @@ import type { Logger } from "@mesh/observability";
 import type { Store } from "@mesh/store";
 
 import type { Access } from "../auth/access.ts";
+import { BOARD_FEEDS } from "../board/board-feed.ts";
 import { createFeedApi } from "../feed/feed-api.ts";
 import type { FeedKind } from "../feed/feed-object.ts";
 import { FeedTail } from "../feed/feed-tail.ts";
@@ -15,7 +16,7 @@ import { createNodeWatch } from "../feed/node-watch.ts";
 import type { FeedApi } from "../gateway/operation.ts";
 
 /** Every kind of object whose changes are told with the object; others are told by id alone. */
-const FEED_KINDS: readonly FeedKind[] = [NODE_FEED];
+const FEED_KINDS: readonly FeedKind[] = [NODE_FEED, ...BOARD_FEEDS];
 
 /** What feeds are made of. */
 export interface FeedCore {

@@ -22,6 +22,9 @@ const DEFINITIONS: Readonly<Record<string, Readonly<Record<string, MethodDefinit
   tokens: proto.TokenServiceService,
   system: proto.SystemServiceService,
   feed: proto.FeedServiceService,
+  boards: proto.BoardServiceService,
+  tasks: proto.TaskServiceService,
+  inbox: proto.InboxServiceService,
 } as never;
 
 interface MethodDefinition {
@@ -40,6 +43,12 @@ const NEEDED: Readonly<Record<string, object>> = {
   putMember: { workspace: "x", user: "u", role: "viewer" },
   putConnector: { workspace: "x", connector: "c", type: "openai" },
   createToken: { name: "t" },
+  createBoard: { workspace: "x", name: "b" },
+  moveTask: { task: "x", column: "c" },
+  updateTasks: { workspace: "x", action: "archive" },
+  putSchedule: { task: "x", schedule: { cron: "0 9 * * *" } },
+  previewSchedule: { cron: "0 9 * * *" },
+  markInbox: { state: "read" },
   pushApp: { workspace: "x", app: "a", bundle: Buffer.from("b") },
 };
 

@@ -3,11 +3,14 @@
 import { isObject, MeshError } from "@mesh/kernel";
 import {
   AppServiceService,
+  BoardServiceService,
   ConnectorServiceService,
   FeedServiceService,
+  InboxServiceService,
   NodeServiceService,
   RunServiceService,
   SystemServiceService,
+  TaskServiceService,
   TokenServiceService,
   WorkspaceServiceService,
 } from "@mesh/proto";
@@ -34,6 +37,9 @@ const DEFINITIONS: Readonly<Record<keyof Api, RpcService["definition"]>> = {
   tokens: TokenServiceService,
   system: SystemServiceService,
   feed: FeedServiceService,
+  boards: BoardServiceService,
+  tasks: TaskServiceService,
+  inbox: InboxServiceService,
 };
 
 /** All services. */

@@ -87,8 +87,10 @@ import type {
 } from "@mesh/proto";
 
 import type { Caller } from "../auth/caller.ts";
+import type { BoardApi, InboxApi, TaskApi } from "./api/board.ts";
 import type { FeedApi } from "./api/feed.ts";
 
+export type { BoardApi, InboxApi, TaskApi } from "./api/board.ts";
 export type { FeedApi } from "./api/feed.ts";
 export type { Caller } from "../auth/caller.ts";
 
@@ -187,4 +189,7 @@ export interface Api {
   readonly tokens: TokenApi;
   readonly system: SystemApi;
   readonly feed: FeedApi;
+  readonly boards: BoardApi;
+  readonly tasks: TaskApi;
+  readonly inbox: InboxApi;
 }

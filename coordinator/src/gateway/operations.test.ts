@@ -18,6 +18,9 @@ const SERVICES: Readonly<Record<string, string>> = {
   TokenService: "tokens",
   SystemService: "system",
   FeedService: "feed",
+  BoardService: "boards",
+  TaskService: "tasks",
+  InboxService: "inbox",
 };
 
 /** `Service.method` to `VERB /path` as the comments of the proto files say. */
