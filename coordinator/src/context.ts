@@ -26,6 +26,7 @@ import { createSecretBox, type SecretBox } from "./auth/secret-box.ts";
 import { createTokenApi } from "./auth/token-api.ts";
 import type { CoordinatorConfig } from "./config.ts";
 import { accountApi, browserConfig, firstLoginUrl, oidcLogin } from "./context/account.ts";
+import { type Board, createBoard } from "./context/board.ts";
 import { createFeeds, type Feeds } from "./context/feed.ts";
 import { createFiles, type Files } from "./context/files.ts";
 import { createConnectorApi, createSecretSource } from "./connectors/connector-api.ts";
@@ -183,7 +184,14 @@ function createCore(base: Base): Core {
   };
 }
 
-function createApi(core: Core, feeds: Feeds, files: Files, publicUrl: () => string): Api {
+/** Features wired in files of their own. */
+interface Features {
+  readonly feeds: Feeds;
+  readonly board: Board;
+  readonly files: Files;
+}
+
+function createApi(core: Core, { feeds, board, files }: Features, publicUrl: () => string): Api {
   const { config, store, access, ids, bus, secretBox, authenticator, dispatcher, tail, committed, tls } = core;
   const clock = systemClock;
   const enrolment: EnrolmentDeps = {
@@ -196,9 +204,13 @@ function createApi(core: Core, feeds: Feeds, files: Files, publicUrl: () => stri
     prepareNode: core.prepareNode,
   };
   const cutOff = (digest: string): Promise<void> => core.reconciler.cutOff(digest);
+  const runs = createRunApi({ store, access, dispatcher, tail, bus, ids, committed });
   return {
     feed: feeds.api,
     ...files.api,
+    boards: board.boards,
+    tasks: board.tasks(runs),
+    inbox: board.inbox,
     nodes: createNodeApi({
       store,
       access,
@@ -210,7 +222,7 @@ function createApi(core: Core, feeds: Feeds, files: Files, publicUrl: () => stri
       fleetChanged: core.pokeQueue,
       committed,
     }),
-    runs: createRunApi({ store, access, dispatcher, tail, bus, ids, committed }),
+    runs,
     workspaces: createWorkspaceApi({ store, access, ids, secretBox, limitsChanged: core.pokeQueue }),
     apps: createAppApi({ store, access, ids, models: core.models, columnSecret: core.columnSecret }),
     connectors: createConnectorApi({ store, access, secretBox, ids, clock, providers: createProviders({ clock }) }),
@@ -316,7 +328,8 @@ function assemble(base: Base): Context {
   const feeds = createFeeds(core);
   const publicUrl = (): string => config.publicUrl?.replace(/\/+$/, "") ?? localUrl();
   const files = createFiles(core, feeds.recorded);
-  const api = createApi(core, feeds, files, publicUrl);
+  const board = createBoard(core, feeds.recorded);
+  const api = createApi(core, { feeds, board, files }, publicUrl);
   const gateway = createDoor(core, api, files.contents, () => readiness(isStarted, bus, health), publicUrl);
   const { elector, tail, reconciler, dispatcher } = core;
   return {
@@ -329,6 +342,7 @@ function assemble(base: Base): Context {
       ...createRunServices(core),
       ...createNodeServices(core, files),
       ...feeds.services,
+      ...board.services,
       gateway,
     ],
     async start() {

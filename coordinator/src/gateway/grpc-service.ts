@@ -4,13 +4,16 @@ import { isObject, MeshError } from "@mesh/kernel";
 import {
   AccountServiceService,
   AppServiceService,
+  BoardServiceService,
   ConnectorServiceService,
   DocumentServiceService,
   FeedServiceService,
   FileServiceService,
+  InboxServiceService,
   NodeServiceService,
   RunServiceService,
   SystemServiceService,
+  TaskServiceService,
   TokenServiceService,
   WorkspaceServiceService,
 } from "@mesh/proto";
@@ -40,6 +43,9 @@ const DEFINITIONS: Readonly<Record<keyof Api, RpcService["definition"]>> = {
   feed: FeedServiceService,
   files: FileServiceService,
   documents: DocumentServiceService,
+  boards: BoardServiceService,
+  tasks: TaskServiceService,
+  inbox: InboxServiceService,
 };
 
 /** All services. */

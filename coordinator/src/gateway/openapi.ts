@@ -20,6 +20,9 @@ const TITLES: Readonly<Record<Operation["service"], string>> = {
   feed: "Feed",
   files: "Files",
   documents: "Documents",
+  boards: "Boards",
+  tasks: "Tasks",
+  inbox: "Inbox",
 };
 
 const PROBLEM: Schema = {

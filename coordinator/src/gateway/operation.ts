@@ -96,9 +96,11 @@ import type {
 
 import type { Caller } from "../auth/caller.ts";
 import type { AccountApi } from "./api/account.ts";
+import type { BoardApi, InboxApi, TaskApi } from "./api/board.ts";
 import type { FeedApi } from "./api/feed.ts";
 import type { DocumentApi, FileApi } from "./api/files.ts";
 
+export type { BoardApi, InboxApi, TaskApi } from "./api/board.ts";
 export type { FeedApi } from "./api/feed.ts";
 export type { DocumentApi, FileApi } from "./api/files.ts";
 export type { Caller } from "../auth/caller.ts";
@@ -216,4 +218,7 @@ export interface Api {
   readonly feed: FeedApi;
   readonly files: FileApi;
   readonly documents: DocumentApi;
+  readonly boards: BoardApi;
+  readonly tasks: TaskApi;
+  readonly inbox: InboxApi;
 }

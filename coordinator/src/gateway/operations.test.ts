@@ -21,6 +21,9 @@ const SERVICES: Readonly<Record<string, string>> = {
   FeedService: "feed",
   FileService: "files",
   DocumentService: "documents",
+  BoardService: "boards",
+  TaskService: "tasks",
+  InboxService: "inbox",
 };
 
 /** `Service.method` to `VERB /path` as the comments of the proto files say. */
