@@ -25,6 +25,7 @@ import { bootstrap, issueAdminToken } from "./auth/bootstrap.ts";
 import { createSecretBox, type SecretBox } from "./auth/secret-box.ts";
 import { createTokenApi } from "./auth/token-api.ts";
 import type { CoordinatorConfig } from "./config.ts";
+import { createOpenApi, createOpenServices } from "./context/open-api.ts";
 import { createConnectorApi, createSecretSource } from "./connectors/connector-api.ts";
 import { createGateway, type Gateway, type GatewayAddresses } from "./gateway/gateway.ts";
 import type { Readiness } from "./gateway/health.ts";
@@ -208,6 +209,7 @@ function createApi(core: Core, publicUrl: () => string): Api {
     apps: createAppApi({ store, access, ids, models: core.models, columnSecret: core.columnSecret }),
     connectors: createConnectorApi({ store, access, secretBox, ids, clock, providers: createProviders({ clock }) }),
     tokens: createTokenApi({ store, access, authenticator, ids }),
+    ...createOpenApi(core),
     system: createSystemApi({
       store,
       offlineAfterMs: OFFLINE_AFTER_MS,
@@ -307,6 +309,7 @@ function assemble(base: Base): Context {
       dispatcher,
       ...createRunServices(core),
       ...createNodeServices(core),
+      ...createOpenServices(core),
       gateway,
     ],
     async start() {

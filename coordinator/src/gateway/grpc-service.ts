@@ -3,11 +3,13 @@
 import { isObject, MeshError } from "@mesh/kernel";
 import {
   AppServiceService,
+  ChatServiceService,
   ConnectorServiceService,
   NodeServiceService,
   RunServiceService,
   SystemServiceService,
   TokenServiceService,
+  WebhookServiceService,
   WorkspaceServiceService,
 } from "@mesh/proto";
 import type { FollowRunRequest } from "@mesh/proto";
@@ -33,6 +35,8 @@ const DEFINITIONS: Readonly<Record<keyof Api, RpcService["definition"]>> = {
   connectors: ConnectorServiceService,
   tokens: TokenServiceService,
   system: SystemServiceService,
+  chats: ChatServiceService,
+  webhooks: WebhookServiceService,
 };
 
 /** All services. */

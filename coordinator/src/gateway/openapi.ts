@@ -16,6 +16,8 @@ const TITLES: Readonly<Record<Operation["service"], string>> = {
   connectors: "Connectors",
   tokens: "Tokens",
   system: "System",
+  chats: "Chats",
+  webhooks: "Webhooks",
 };
 
 const PROBLEM: Schema = {

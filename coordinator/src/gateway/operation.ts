@@ -87,6 +87,8 @@ import type {
 } from "@mesh/proto";
 
 import type { Caller } from "../auth/caller.ts";
+import type { ChatApi } from "./api/chat.ts";
+import type { WebhookApi } from "./api/webhook.ts";
 
 export type { Caller } from "../auth/caller.ts";
 
@@ -184,4 +186,6 @@ export interface Api {
   readonly connectors: ConnectorApi;
   readonly tokens: TokenApi;
   readonly system: SystemApi;
+  readonly chats: ChatApi;
+  readonly webhooks: WebhookApi;
 }

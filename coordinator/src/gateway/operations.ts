@@ -8,11 +8,13 @@
 import { MeshError } from "@mesh/kernel";
 import type { z } from "zod";
 
+import { CHAT_ROWS } from "./chat-rows.ts";
 import { NODE_ROWS } from "./node-rows.ts";
 import type { Api, Call } from "./operation.ts";
 import type { OperationRow } from "./operation-row.ts";
 import { RUN_ROWS } from "./run-rows.ts";
 import { SYSTEM_ROWS, TOKEN_ROWS } from "./system-rows.ts";
+import { WEBHOOK_ROWS } from "./webhook-rows.ts";
 import { APP_ROWS, CONNECTOR_ROWS, WORKSPACE_ROWS } from "./workspace-rows.ts";
 
 /** A row with its place in the table. */
@@ -31,6 +33,8 @@ const TABLE: { readonly [S in keyof Api]: { readonly [M in keyof Api[S]]: Operat
   connectors: CONNECTOR_ROWS,
   tokens: TOKEN_ROWS,
   system: SYSTEM_ROWS,
+  chats: CHAT_ROWS,
+  webhooks: WEBHOOK_ROWS,
 };
 
 /** All operations. */
