@@ -19,6 +19,7 @@ import { LeaderElector, migrate, openStore, type Store } from "@mesh/store";
 
 import { createAppApi } from "./assistants/app-api.ts";
 import type { Access } from "./auth/access.ts";
+import { createAnswerStore } from "./auth/answer-store.ts";
 import { createAccess } from "./auth/access-store.ts";
 import { TokenAuthenticator } from "./auth/authenticator.ts";
 import { bootstrap, issueAdminToken } from "./auth/bootstrap.ts";
@@ -287,6 +288,7 @@ function createDoor(core: Core, api: Api, ready: () => Readiness): Gateway {
     ready,
     clock: systemClock,
     ids: core.ids,
+    answers: createAnswerStore(core.store, core.secretBox),
   });
 }
 

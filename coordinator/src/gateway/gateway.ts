@@ -19,6 +19,7 @@ import { runEventsHandler } from "./event-source.ts";
 import { grpcServices } from "./grpc-service.ts";
 import { addHealthRoutes, type Readiness } from "./health.ts";
 import { addRoutes, answerOnce, createHttpApp, type HttpDeps } from "./http-server.ts";
+import type { AnswerStore } from "./idempotency.ts";
 import { addMcpRoute } from "./mcp-route.ts";
 import { NatsTunnels, type NatsWebsocket } from "./nats-tunnel.ts";
 import { addOpenAiRoutes } from "./openai-route.ts";
@@ -54,6 +55,8 @@ export interface GatewayDeps {
   readonly ready: () => Readiness;
   readonly clock: Clock;
   readonly ids: Ids;
+  /** Keeps answers to calls that may be repeated. */
+  readonly answers?: AnswerStore;
 }
 
 /** Bound addresses. */
@@ -109,7 +112,8 @@ function assemble(deps: GatewayDeps): Parts {
   const sockets = new EventSockets({ admission, streams, clock, ids });
   const tunnels = new NatsTunnels({ clock, ids }, deps.natsWebsocket);
   const onCall = measure(deps.metrics, { streams, sockets, tunnels });
-  const http: HttpDeps = { api, admission, errors, clock, ids, onCall };
+  const answers = deps.answers === undefined ? {} : { answers: deps.answers };
+  const http: HttpDeps = { api, admission, errors, clock, ids, onCall, ...answers };
   const options = { maxUnaryMs: MAX_UNARY_MS, ...(config.tls === undefined ? {} : { tls: config.tls }) };
   const app = createHttpApp(http, options);
   const page = answerOnce(http, operationOf("runs", "listRunEvents"), MAX_UNARY_MS);

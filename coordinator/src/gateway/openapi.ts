@@ -3,6 +3,7 @@
 import { type ContractField, readContract, type ValueType } from "@mesh/rpc";
 import { z } from "zod";
 
+import { takesKey } from "./idempotency.ts";
 import { type Operation, OPERATIONS } from "./operations.ts";
 import { pathFields } from "./operation-row.ts";
 
@@ -80,7 +81,7 @@ function describe(operation: Operation, response: string): Schema {
     ...(isQuery ? rest : rest.filter(([name]) => operation.rawBody !== undefined && name !== operation.rawBody)).map(
       ([name, schema]) => ({ name, in: "query", required: false, schema }),
     ),
-    ...(operation.idempotencyField === undefined
+    ...(!takesKey(operation)
       ? []
       : [{ name: "Idempotency-Key", in: "header", required: false, schema: { type: "string", maxLength: 200 } }]),
   ];

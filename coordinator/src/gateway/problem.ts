@@ -81,7 +81,8 @@ export function toProblem(error: MeshError, requestId: string): Problem {
 /** Headers that go with a problem. */
 export function problemHeaders(error: MeshError): Readonly<Record<string, string>> {
   if (error.code === "unauthenticated") return { "www-authenticate": 'Bearer realm="yao"' };
-  const retryAfter = error.details?.["retry_after_seconds"];
+  const { reason, retry_after_seconds: retryAfter } = error.details ?? {};
+  if (reason === "idempotency_key_in_use") return { "retry-after": "1", "x-should-retry": "true" };
   if (typeof retryAfter === "number") return { "retry-after": String(retryAfter) };
   return error.code === "unavailable" ? { "retry-after": "1" } : {};
 }

@@ -229,6 +229,7 @@ export async function pendingCancels(sql: Sql): Promise<readonly Released[]> {
 /** Forgets what is only kept for a while. */
 export async function dropExpired(sql: Sql): Promise<void> {
   await forgetIdempotency(sql, IDEMPOTENCY_MS);
+  await sql`DELETE FROM http_idempotency WHERE started_at < now() - ${IDEMPOTENCY_MS} * interval '1 ms'`;
   // A used one stays until then, so that who tries it again is told that it was used.
   await sql`DELETE FROM join_tokens WHERE expires_at < now() - interval '1 hour'`;
 }
