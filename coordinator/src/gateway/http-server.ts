@@ -20,7 +20,7 @@ import { readInput } from "./http-input.ts";
 import { type Answer, type AnswerStore, answerUnderKey, keyedCall, takesKey } from "./idempotency.ts";
 import type { Api, Call } from "./operation.ts";
 import { handle, type Operation, OPERATIONS, validate } from "./operations.ts";
-import { HttpError, PROBLEM_TYPE, problemHeaders, toProblem } from "./problem.ts";
+import { HttpError, PROBLEM_TYPE, problemHeaders, problemType, toProblem } from "./problem.ts";
 import type { RateState } from "./rate-limit.ts";
 import { MAX_BUNDLE_BYTES } from "./workspace-rows.ts";
 
@@ -300,7 +300,7 @@ function refuseBytes(error: { readonly code?: string }, socket: Socket): void {
   }
   const status = error.code === "HPE_HEADER_OVERFLOW" ? 431 : error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? 408 : 400;
   const body = JSON.stringify({
-    type: "urn:yao:error:invalid_argument",
+    type: problemType("invalid_argument"),
     title: "Invalid request",
     status,
     detail: "this is not an HTTP request the gateway understands",

@@ -4,6 +4,7 @@ import { type ContractField, readContract, type ValueType } from "@mesh/rpc";
 import { z } from "zod";
 
 import { takesKey } from "./idempotency.ts";
+import { OTHER_PATHS, OTHER_SCHEMAS } from "./openapi-other.ts";
 import { type Operation, OPERATIONS } from "./operations.ts";
 import { pathFields } from "./operation-row.ts";
 
@@ -58,12 +59,13 @@ export function openApiDocument(version: string): Schema {
     openapi: "3.1.0",
     info: { title: "Yao Mesh", version, description: "Devices, workspaces, assistants and runs of one mesh." },
     security: [{ token: [] }],
-    tags: Object.values(TITLES).map((name) => ({ name })),
+    tags: [...Object.values(TITLES), "OpenAI"].map((name) => ({ name })),
     paths: { ...paths, ...OTHER_PATHS },
     components: {
       securitySchemes: { token: { type: "http", scheme: "bearer" } },
       schemas: {
         ...Object.fromEntries([...contract.messages].map(([name, fields]) => [name, messageSchema(fields)])),
+        ...OTHER_SCHEMAS,
         // `Problem` is a message of the contract: a finding in an app. The error body has a name of its own.
         ErrorProblem: PROBLEM,
       },
@@ -167,18 +169,3 @@ function addEventStream(page: { responses: Record<string, { description: string;
   }
   page.responses["204"] = { description: "The run has ended and the cursor stands at its end.", content: {} };
 }
-
-const plain = (summary: string, contentType: string): Schema => ({
-  get: {
-    summary,
-    security: [],
-    responses: { 200: { description: "Done.", content: { [contentType]: { schema: {} } } } },
-  },
-});
-
-const OTHER_PATHS: Schema = {
-  "/healthz": plain("Whether the process lives.", "application/json"),
-  "/readyz": plain("Whether it can serve; 503 with the reasons otherwise.", "application/json"),
-  "/metrics": plain("Numbers for Prometheus; from this machine, or with a token.", "text/plain"),
-  "/v1/openapi.json": plain("This document.", "application/json"),
-};
