@@ -99,6 +99,7 @@ const CHAT: Schema = {
       "The model is the id of an assistant, or WORKSPACE/ID outside of the default workspace. The answer is that of a run, which the header x-yao-run names. A client that goes away cancels the run, unless it sent an Idempotency-Key. A run that asks a person ends the request with the error needs_input.",
     tags: ["OpenAI"],
     "x-scope": "runs",
+    "x-assistant-tokens": true,
     parameters: [
       { name: "Idempotency-Key", in: "header", required: false, schema: { type: "string", maxLength: 200 } },
     ],
@@ -128,6 +129,7 @@ const models = (operationId: string, summary: string, schema: Schema, parameters
     summary,
     tags: ["OpenAI"],
     "x-scope": "read",
+    "x-assistant-tokens": true,
     parameters,
     responses: { 200: { description: "Done.", content: json(schema) }, default: refused },
   },

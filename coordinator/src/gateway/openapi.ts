@@ -92,6 +92,8 @@ function describe(operation: Operation, response: string): Schema {
     summary: operation.summary,
     tags: [TITLES[operation.service]],
     ...(operation.scope === "none" ? { security: [] } : { "x-scope": operation.scope }),
+    // Tokens that are limited to assistants may call it.
+    ...(operation.knowsAssistants === true ? { "x-assistant-tokens": true } : {}),
     parameters,
     ...(isQuery ? {} : { requestBody: requestBody(operation, rest, required) }),
     responses: {

@@ -111,7 +111,7 @@ async function note(type: "task.created" | "run.failed", data: object): Promise<
   await tenant.store.sql.begin((tx) => noteEvent(tx, workspaceId, type, { ...data }));
 }
 
-async function deliveries(webhook: string): Promise<Delivery[]> {
+async function deliveries(webhook: string): Promise<readonly Delivery[]> {
   return (await api.listDeliveries({ workspace: "default", webhook, limit: 0, cursor: "" }, admin)).deliveries;
 }
 
