@@ -9,7 +9,8 @@ function findings(body: unknown): unknown {
   try {
     readChatRequest(body);
   } catch (thrown) {
-    return (MeshError.from(thrown).details?.["errors"] as { field: string }[]).map(({ field }) => field);
+    const { errors } = MeshError.from(thrown).details as { readonly errors: readonly { readonly field: string }[] };
+    return errors.map(({ field }) => field);
   }
   return undefined;
 }
