@@ -19,6 +19,7 @@ const TITLES: Readonly<Record<Operation["service"], string>> = {
   tokens: "Tokens",
   system: "System",
   accounts: "Accounts",
+  agents: "Agents",
   feed: "Feed",
   files: "Files",
   documents: "Documents",
