@@ -1,10 +1,12 @@
-export { LocalMemory } from "./local-memory.ts";
+export { type KeyChange, LocalMemory, type LocalMemoryOptions } from "./local-memory.ts";
 export {
   applyToEntry,
+  ENTRY_METHODS,
   type EntryMethod,
   isEntryMethod,
   isKeyText,
   isRead,
+  itemsOf,
   type MemoryEntry,
   readKey,
 } from "./memory-entry.ts";
