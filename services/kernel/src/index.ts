@@ -28,6 +28,7 @@ export {
 } from "./ids.ts";
 export { canonicalJson, isObject, type Json, type JsonObject } from "./json.ts";
 export { type HeldLock, takeLock } from "./lock-file.ts";
+export { nearestName, nearNames } from "./near-name.ts";
 export {
   duration,
   flag,
