@@ -26,6 +26,7 @@ export {
   type UserId,
   type WorkspaceId,
 } from "./ids.ts";
+export { inheritedEnv } from "./inherited-env.ts";
 export { canonicalJson, isObject, type Json, type JsonObject } from "./json.ts";
 export { type HeldLock, takeLock } from "./lock-file.ts";
 export { nearestName, nearNames } from "./near-name.ts";
