@@ -1,7 +1,6 @@
-export { type KeyChange, LocalMemory, type LocalMemoryOptions } from "./local-memory.ts";
+export { type KeyChange, LocalMemory, type LocalMemoryOptions, MEMORY_METHODS } from "./local-memory.ts";
 export {
   applyToEntry,
-  ENTRY_METHODS,
   type EntryMethod,
   isEntryMethod,
   isKeyText,

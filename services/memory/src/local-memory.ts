@@ -6,10 +6,25 @@
 
 import { type Json, MeshError } from "@mesh/kernel";
 
-import { applyToEntry, type EntryMethod, isEntryMethod, type MemoryEntry, readKey } from "./memory-entry.ts";
+import {
+  applyToEntry,
+  ENTRY_METHODS,
+  type EntryMethod,
+  isEntryMethod,
+  type MemoryEntry,
+  readKey,
+} from "./memory-entry.ts";
 import { isWildcard, matches } from "./memory-pattern.ts";
 
 const MAX_KEYS = 100_000;
+
+/** All methods of the memory API: those that concern one key, and those that concern all. */
+export const MEMORY_METHODS: readonly (EntryMethod | "Keys" | "Len" | "Clear")[] = [
+  ...ENTRY_METHODS,
+  "Keys",
+  "Len",
+  "Clear",
+];
 
 /** A key that a method has changed. */
 export interface KeyChange {
