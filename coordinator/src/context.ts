@@ -44,12 +44,15 @@ import { PenaltyBox } from "./runs/penalty-box.ts";
 import { createRunApi } from "./runs/run-api.ts";
 import { createSweeper } from "./runs/sweeper.ts";
 import { WorkPublisher } from "./runs/work-publisher.ts";
+import { dropEndedMemory } from "./state/memory-store.ts";
 import { createModelState } from "./state/model-state.ts";
 import { createStateRpc } from "./state/state-rpc.ts";
 import { createSystemApi } from "./system/system-api.ts";
 import { loadTlsIdentity, type TlsIdentity } from "./tls-identity.ts";
 import { VERSION } from "./version.ts";
 import { createWorkspaceApi } from "./workspaces/workspace-api.ts";
+
+const ENDED_MEMORY_BATCH = 5000;
 
 /** What a started coordinator tells its parent. */
 export interface Started {
@@ -252,6 +255,7 @@ function createRunServices(core: Core): Service[] {
     endDrains: async () => {
       for (const digest of await overdueDrains(store.sql)) tellDraining(bus, digest, true, true);
     },
+    dropEndedMemory: () => dropEndedMemory(store.sql, ENDED_MEMORY_BATCH),
   });
   return [ingest, sweeper];
 }
