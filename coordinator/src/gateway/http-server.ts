@@ -194,6 +194,7 @@ function inputOf(operation: Operation, request: FastifyRequest): Record<string, 
     query: request.query as Record<string, unknown>,
     body: request.body,
     idempotencyKey: typeof key === "string" ? key : undefined,
+    acceptLanguage: request.headers["accept-language"],
   });
 }
 

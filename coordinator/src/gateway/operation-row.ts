@@ -25,6 +25,8 @@ export interface OperationRow<Request> {
   readonly rawBody?: string;
   /** The field that the `Idempotency-Key` header fills. */
   readonly idempotencyField?: string;
+  /** The object whose `locale` is what the `Accept-Language` header asks for, where it has none. */
+  readonly localeField?: string;
 }
 
 /** What may differ from the usual. */
@@ -32,6 +34,7 @@ export interface RowOptions {
   readonly successStatus?: 201;
   readonly rawBody?: string;
   readonly idempotencyField?: string;
+  readonly localeField?: string;
 }
 
 /** What a schema gives, as a generated type wants it: it never looks at a field that is undefined. */
@@ -73,6 +76,7 @@ export function row<Schema extends z.ZodObject, Request>(
     successStatus: options.successStatus ?? 200,
     ...(options.rawBody === undefined ? {} : { rawBody: options.rawBody }),
     ...(options.idempotencyField === undefined ? {} : { idempotencyField: options.idempotencyField }),
+    ...(options.localeField === undefined ? {} : { localeField: options.localeField }),
   };
 }
 

@@ -57,7 +57,7 @@ export const RUN_ROWS: { readonly [M in keyof RunApi]: OperationRow<Parameters<R
       }),
       message: CreateRunRequest,
     },
-    { successStatus: 201, idempotencyField: "idempotency_key" },
+    { successStatus: 201, idempotencyField: "idempotency_key", localeField: "metadata" },
   ),
   listRuns: row("GET /v1/workspaces/{workspace}/runs", {
     scope: "read",
