@@ -43,10 +43,7 @@ export interface AgentApiDeps {
 }
 
 /** The handlers that are about task agents. */
-export type AgentHandlers = Pick<
-  AgentsApi,
-  "previewAgent" | "promoteTask" | "listAgents" | "getAgent" | "removeAgent"
->;
+export type AgentHandlers = Pick<AgentsApi, "previewAgent" | "promoteTask" | "listAgents" | "getAgent" | "removeAgent">;
 
 const MAX_MESSAGES = 400;
 const MAX_SHOWN_FILE = 256 * 1024;
@@ -117,7 +114,13 @@ async function promote(
   await deps.store.sql.begin(async (tx) => {
     const actor = actorOf(call.caller);
     await putAgent(tx, { id, workspaceId: task.workspace_id, app, taskId: task.id, createdBy: actor });
-    await insertActivity(tx, { id: deps.ids.next("act"), taskId: task.id, actor, action: "promoted", detail: { agent: id } });
+    await insertActivity(tx, {
+      id: deps.ids.next("act"),
+      taskId: task.id,
+      actor,
+      action: "promoted",
+      detail: { agent: id },
+    });
     await insertAudit(tx, {
       id: deps.ids.next("audit"),
       actor,
@@ -160,7 +163,10 @@ async function sourceFiles(
   task: TaskRow,
 ): Promise<{ readonly files: AppFiles; readonly assistantId: string }> {
   if (task.assistant === "") {
-    throw new MeshError("failed_precondition", `task ${keyOf(task.number)} has no assistant yet; set one and run it first`);
+    throw new MeshError(
+      "failed_precondition",
+      `task ${keyOf(task.number)} has no assistant yet; set one and run it first`,
+    );
   }
   const key = { workspaceId: task.workspace_id, id: task.assistant };
   const [assistant] = await findAssistants(store.sql, [key]);

@@ -114,7 +114,9 @@ function instructionsOf(source: DraftSource, files: readonly AgentFile[]): strin
   return [
     `You do one kind of work: ${source.title}.`,
     source.description === "" ? "" : source.description,
-    shown.length === 0 ? "" : `What people asked for when this work was done before, in their words:\n\n${shown.join("\n")}`,
+    shown.length === 0
+      ? ""
+      : `What people asked for when this work was done before, in their words:\n\n${shown.join("\n")}`,
     source.summary === "" ? "" : `What came of it then: ${source.summary}`,
     material.length === 0 ? "" : `Documents of that work, as models for the form of yours:\n\n${material.join("\n\n")}`,
     "Do the same work for what you are asked now. Ask when something that you need is missing.",

@@ -48,7 +48,11 @@ export async function findAgent(sql: Sql | Tx, workspaceId: string, id: string):
 }
 
 /** Versions, the newest first. */
-export async function listAgentVersions(sql: Sql, workspaceId: string, id: string): Promise<readonly AgentVersionRow[]> {
+export async function listAgentVersions(
+  sql: Sql,
+  workspaceId: string,
+  id: string,
+): Promise<readonly AgentVersionRow[]> {
   return sql<AgentVersionRow[]>`
     SELECT v.version, v.digest, v.created_by, v.created_at FROM task_agents g JOIN app_versions v ON v.app_id = g.app_id
     WHERE g.workspace_id = ${workspaceId} AND g.id = ${id} ORDER BY v.version DESC LIMIT 200`;
@@ -63,7 +67,13 @@ export async function readBundleBytes(sql: Sql | Tx, digest: string): Promise<Bu
 /** Notes that the assistant of this app grew out of a task; a second promotion names the newer task. */
 export async function putAgent(
   tx: Tx,
-  agent: { readonly id: string; readonly workspaceId: string; readonly app: string; readonly taskId: string; readonly createdBy: string },
+  agent: {
+    readonly id: string;
+    readonly workspaceId: string;
+    readonly app: string;
+    readonly taskId: string;
+    readonly createdBy: string;
+  },
 ): Promise<void> {
   await tx`
     INSERT INTO task_agents (workspace_id, id, app_id, task_id, created_by)

@@ -12,7 +12,10 @@ const agentId = z.union([
   z.literal(""),
   z
     .string()
-    .regex(/^[a-z0-9]([a-z0-9-]{0,46}[a-z0-9])?$/, "must be 1 to 48 lower-case letters, digits and dashes, such as weekly-report"),
+    .regex(
+      /^[a-z0-9]([a-z0-9-]{0,46}[a-z0-9])?$/,
+      "must be 1 to 48 lower-case letters, digits and dashes, such as weekly-report",
+    ),
 ]);
 const code = required(200);
 const byAgent = z.strictObject({ workspace: reference, agent: reference });

@@ -102,6 +102,27 @@ describe("input", () => {
     expect(calls.at(-1)?.request).toEqual({ workspace: "a b/c" });
   });
 
+  test("a run takes its locale from Accept-Language, unless its metadata names one", async () => {
+    const { api, calls } = scriptedApi();
+    await using gateway = await startGateway({ api });
+    const metadataOf = async (body: object, language: string): Promise<unknown> => {
+      const init = json({ assistant: "a", ...body });
+      const headers = { ...(init.headers as object), "accept-language": language };
+      expect((await gateway.fetch(RUN_PATH, { ...init, headers })).status).toBe(201);
+      return (calls.at(-1)?.request as { metadata?: unknown } | undefined)?.metadata;
+    };
+    expect(await metadataOf({}, "en;q=0.5, de-AT")).toEqual({ locale: "de-at" });
+    expect(await metadataOf({ metadata: { chat_id: "c" } }, "de")).toEqual({ chat_id: "c", locale: "de" });
+    expect(await metadataOf({ metadata: { locale: "fr" } }, "de")).toEqual({ locale: "fr" });
+    expect(await metadataOf({ metadata: { chat_id: "c" } }, "*")).toEqual({ chat_id: "c" });
+    expect(await metadataOf({}, "!!, ;;q")).toBeUndefined();
+    const refused = json({ assistant: "a", metadata: "text" });
+    const headers = { ...(refused.headers as object), "accept-language": "de" };
+    expect((await gateway.fetch(RUN_PATH, { ...refused, headers })).status).toBe(400);
+    await gateway.fetch(RUN_PATH, { headers: { "accept-language": "de" } });
+    expect(calls.at(-1)?.request).not.toHaveProperty("metadata");
+  });
+
   test.each([
     ["an unknown field", RUN_PATH, json({ assistant: "a", nod: 1 }), "nod"],
     ["an unknown query parameter", `${RUN_PATH}?limitt=1`, {}, "limitt"],

@@ -81,6 +81,14 @@ export function openApiDocument(version: string): Schema {
   };
 }
 
+const ACCEPT_LANGUAGE = {
+  name: "Accept-Language",
+  in: "header",
+  required: false,
+  description: "The language wanted most becomes `locale` of the metadata, where that names none.",
+  schema: { type: "string" },
+};
+
 function describe(operation: Operation, response: string): Schema {
   const { properties, required } = inputSchema(operation);
   const inPath = pathFields(operation.path);
@@ -94,6 +102,7 @@ function describe(operation: Operation, response: string): Schema {
     ...(!takesKey(operation)
       ? []
       : [{ name: "Idempotency-Key", in: "header", required: false, schema: { type: "string", maxLength: 200 } }]),
+    ...(operation.localeField === undefined ? [] : [ACCEPT_LANGUAGE]),
   ];
   return {
     operationId: operation.method,

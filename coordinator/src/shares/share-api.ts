@@ -72,7 +72,10 @@ export function createShareHandlers(deps: ShareApiDeps): ShareHandlers {
       const workspace = await access.workspace(call.caller, ref, "write");
       await store.sql.begin(async (tx) => {
         if (!(await deleteShare(tx, workspace.id, id))) {
-          throw new MeshError("not_found", `link ${id} was not found in workspace ${workspace.name}; see: yao share list`);
+          throw new MeshError(
+            "not_found",
+            `link ${id} was not found in workspace ${workspace.name}; see: yao share list`,
+          );
         }
         await insertAudit(tx, {
           id: deps.ids.next("audit"),
@@ -94,7 +97,9 @@ export function createShareHandlers(deps: ShareApiDeps): ShareHandlers {
       const share = await shareOf(deps, code);
       const run = await findShareRun(store.sql, share.id, id);
       if (run === undefined) throw new MeshError("not_found", `run ${id} was not started through this link`);
-      const error = run.failed ? { code: "failed", message: "the run failed; try again, or ask who sent you the link" } : undefined;
+      const error = run.failed
+        ? { code: "failed", message: "the run failed; try again, or ask who sent you the link" }
+        : undefined;
       return { state: run.state, output: sharedText(run.output), error };
     },
   };
@@ -121,7 +126,11 @@ async function createShare(deps: ShareApiDeps, request: CreateShareRequest, call
     if (target.taskId !== undefined) {
       await insertActivity(tx, { id: deps.ids.next("act"), taskId: target.taskId, actor, action: "shared" });
     }
-    const object = { action: "share.create", object: id, detail: { ...target, access } };
+    const object = {
+      action: "share.create",
+      object: id,
+      detail: { of: target.taskId ?? target.agentId ?? "", access },
+    };
     await insertAudit(tx, { id: deps.ids.next("audit"), actor, workspaceId: workspace.id, ...object });
     return (await listShares(tx, workspace.id)).find((share) => share.id === id);
   });
@@ -143,7 +152,8 @@ async function targetOf(
     throw new MeshError("invalid_argument", "name what is shared: either a task or a task agent");
   }
   if (agent !== "") {
-    const found = mayUseAssistant(call.caller, agent) && (await findAgent(deps.store.sql, workspace.id, agent)) !== undefined;
+    const found =
+      mayUseAssistant(call.caller, agent) && (await findAgent(deps.store.sql, workspace.id, agent)) !== undefined;
     if (!found) throw unknownAgent(agent, workspace.name);
     return { taskId: undefined, agentId: agent };
   }
@@ -181,7 +191,15 @@ async function openAgent({ store }: ShareApiDeps, share: ShareRow): Promise<Open
   const agent = await findAgent(store.sql, share.workspace_id, share.agent_id ?? "");
   if (agent === undefined) throw new MeshError("not_found", "the task agent of this link was removed");
   const { name: title, description } = agent;
-  return { kind: "agent", title, description: sharedText(description), access: share.access, summary: "", run_state: "", messages: [] };
+  return {
+    kind: "agent",
+    title,
+    description: sharedText(description),
+    access: share.access,
+    summary: "",
+    run_state: "",
+    messages: [],
+  };
 }
 
 async function runShare(deps: ShareApiDeps, request: RunShareRequest, call: Call): Promise<{ readonly run: string }> {

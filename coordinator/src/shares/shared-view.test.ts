@@ -9,7 +9,11 @@ describe("messages", () => {
     const shown = sharedMessages([
       { role: "user", at, body: { type: "text", props: { content: "hello" } } },
       { role: "assistant", at, body: { type: "thinking", props: { content: "secret thought" } } },
-      { role: "assistant", at, body: { type: "tool_call", props: { name: "bash", arguments: { command: "cat .env" } } } },
+      {
+        role: "assistant",
+        at,
+        body: { type: "tool_call", props: { name: "bash", arguments: { command: "cat .env" } } },
+      },
       { role: "assistant", at, body: { type: "tool_result", props: { content: "PASSWORD=1" } } },
       { role: "assistant", at, body: { type: "error", props: { message: "at /home/ann/x" } } },
       { role: "assistant", at, body: "no object" },

@@ -27,7 +27,17 @@ export interface Derivation {
 
 const ROOT = "assistants/";
 /** What says who an assistant is and who may see it: the new one says it itself. */
-const IDENTITY = ["avatar", "placeholder", "public", "share", "sort", "readonly", "automated", "built_in", "created_at"];
+const IDENTITY = [
+  "avatar",
+  "placeholder",
+  "public",
+  "share",
+  "sort",
+  "readonly",
+  "automated",
+  "built_in",
+  "created_at",
+];
 const TEXT_FILE = /\.(ts|js|yao|yml|yaml|json|jsonc|md)$/;
 
 /** Builds the files; throws `not_found` when the app has no such assistant. */

@@ -5,7 +5,7 @@
  * another server. The number of servers that run at once is bounded: the one unused for longest makes room.
  */
 
-import { type Clock, MeshError } from "@mesh/kernel";
+import { type Clock, inheritedEnv, MeshError } from "@mesh/kernel";
 
 import { McpClient } from "./client.ts";
 import { HttpTransport } from "./http-transport.ts";
@@ -14,7 +14,7 @@ import { SdkSession, type SessionTransport } from "./sdk-session.ts";
 import { configDigest, configUrl, type McpServerConfig, misconfigured } from "./server-config.ts";
 import type { McpSession, SessionEvents } from "./session.ts";
 import type { McpLog } from "./session-keeper.ts";
-import { childEnv, StdioTransport } from "./stdio-transport.ts";
+import { StdioTransport } from "./stdio-transport.ts";
 
 /** What the clients use. `Caller` is who a call is made for: its run, user and chat. */
 export interface McpClientsDeps<Caller> {
@@ -123,7 +123,7 @@ export class McpClients<Caller> {
       case "stdio": {
         const { command, arguments: args = [] } = config;
         if (command === undefined || command === "") throw misconfigured(config, `"command" is missing`);
-        const env = childEnv(this.#deps.env, { ...config.env, ...this.#deps.mark });
+        const env = { ...inheritedEnv(this.#deps.env), ...config.env, ...this.#deps.mark };
         const child = new StdioTransport({ command, args, env, cwd, maxMessageBytes }, clock);
         this.#children.add(child);
         void child.gone.then(() => this.#children.delete(child));
