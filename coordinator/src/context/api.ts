@@ -31,7 +31,7 @@ export interface Features {
 
 /** Every handler of the public interface. */
 export function createApi(core: Core, { feeds, board, files }: Features, publicUrl: () => string): Api {
-  const { config, store, access, ids, bus, secretBox, authenticator, dispatcher, tail, committed, tls } = core;
+  const { store, access, ids, bus, secretBox, authenticator, dispatcher, tail, committed } = core;
   const clock = systemClock;
   const runs = createRunApi({ store, access, dispatcher, tail, bus, ids, committed });
   const apps = createAppApi({ store, access, ids, models: core.models, columnSecret: core.columnSecret });
