@@ -103,6 +103,8 @@ export class RunSocket {
         for (const subscription of this.#subscriptions.values()) this.#subscribe(subscription);
       } else this.#take(frame);
     });
+    // The close that follows is what counts.
+    socket.addEventListener("error", () => undefined);
     socket.addEventListener("close", ({ code }) => {
       cancelWatch();
       if (this.#socket !== socket) return;

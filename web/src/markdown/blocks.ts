@@ -44,30 +44,28 @@ export class MarkdownBlocks {
   #line(line: string, next: number): void {
     const start = this.#seen;
     this.#seen = next;
+    const fence = FENCE.exec(line);
     if (this.#fence !== "") {
-      const closing = FENCE.exec(line);
-      const isEnd = closing !== null && closing[2]?.trim() === "" && (closing[1] ?? "").startsWith(this.#fence);
-      if (!isEnd) return;
-      const isWhole = this.#fenceStart === 0;
-      this.#fence = "";
-      this.#fenceStart = -1;
-      if (isWhole) this.#cut(next);
+      if (fence !== null && isClosing(fence, this.#fence)) this.#endFence(next);
       return;
     }
-    const isBlank = line.trim() === "";
-    const fence = FENCE.exec(line);
-    const mayBegin = !CONTINUES.test(line);
-    if (
-      start > 0 &&
-      ((this.#afterBlank && mayBegin) || (fence !== null && !/^\s/.test(line)) || this.#isTooLong(line, start))
-    ) {
-      this.#cut(start);
-    }
-    this.#afterBlank = isBlank;
-    if (fence !== null) {
-      this.#fence = fence[1] ?? "";
-      this.#fenceStart = this.#seen - (line.length + 1);
-    }
+    if (start > 0 && this.#mayCut(line, start, fence !== null)) this.#cut(start);
+    this.#afterBlank = line.trim() === "";
+    if (fence === null) return;
+    this.#fence = fence[1] ?? "";
+    this.#fenceStart = this.#seen - (line.length + 1);
+  }
+
+  #endFence(next: number): void {
+    const isWhole = this.#fenceStart === 0;
+    this.#fence = "";
+    this.#fenceStart = -1;
+    if (isWhole) this.#cut(next);
+  }
+
+  #mayCut(line: string, start: number, isFence: boolean): boolean {
+    if (this.#afterBlank && !CONTINUES.test(line)) return true;
+    return (isFence && !/^\s/.test(line)) || this.#isTooLong(line, start);
   }
 
   // A list or paragraph without end: it is cut where a line begins, which shows as a break at most.
@@ -81,6 +79,10 @@ export class MarkdownBlocks {
     this.#seen -= at;
     this.#afterBlank = false;
   }
+}
+
+function isClosing(line: RegExpExecArray, fence: string): boolean {
+  return (line[2] ?? "").trim() === "" && (line[1] ?? "").startsWith(fence);
 }
 
 /** All blocks of a whole text. */

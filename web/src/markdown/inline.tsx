@@ -13,7 +13,7 @@ const SCHEMES = /^(https?:|mailto:)/i;
 /** The address if it may be followed: with an allowed scheme, or a path of this page. */
 export function safeHref(href: string): string | undefined {
   // Browsers drop these inside of addresses: without them, a scheme is what it seems.
-  const clean = [...href].filter((letter) => letter > " " && letter !== "\u007f").join("");
+  const clean = href.replaceAll(/[\p{Cc}\s]/gu, "");
   if (SCHEMES.test(clean)) return clean;
   return /^(\/(?![/\\])|#)/.test(clean) ? clean : undefined;
 }

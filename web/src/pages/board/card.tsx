@@ -60,14 +60,15 @@ export const Card = memo(function Card(props: CardProps): ReactNode {
       {...listeners}
     >
       <div className={style.cardHead}>
-        <input
-          type="checkbox"
-          className={style.check}
-          tabIndex={tabIndex}
-          checked={isSelected}
-          aria-label={say("select", { task: task.key })}
-          onChange={() => toggle(task.id)}
-        />
+        <label className={style.check}>
+          <input
+            type="checkbox"
+            tabIndex={tabIndex}
+            checked={isSelected}
+            aria-label={say("select", { task: task.key })}
+            onChange={() => toggle(task.id)}
+          />
+        </label>
         <span className={style.key}>{task.key}</span>
         <PriorityMark priority={task.priority} />
         <Menu label={sayTask("moveMenu", { task: task.key })} items={menuItems(menuOf, task)} tabIndex={tabIndex} />

@@ -86,6 +86,7 @@ function Messages(props: {
         tabIndex={0}
         onScroll={onScroll}
       >
+        <h2 className={style.spoken}>{say("log")}</h2>
         {props.hasEarlier && (
           <Button kind="quiet" onClick={props.onEarlier}>
             {say("earlier")}

@@ -3,7 +3,7 @@
 import type { RunRequirements, Task, UpdateTaskRequest } from "@mesh/proto";
 import { type ReactNode, useState } from "react";
 
-import { ApiError, isRecord } from "../../api/error.ts";
+import { type ApiError, isRecord } from "../../api/error.ts";
 import { updateTask } from "../../api/tasks.ts";
 import { Button } from "../../ui/button.tsx";
 import { SelectField, TextArea, TextField } from "../../ui/field.tsx";
