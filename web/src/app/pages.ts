@@ -6,7 +6,7 @@ import type { IconName } from "../ui/icon.tsx";
 
 /** Where a page is in the navigation. */
 export interface NavEntry {
-  readonly key: "board" | "inbox" | "devices" | "documents" | "files" | "assistants" | "evals" | "settings";
+  readonly key: "board" | "inbox" | "runs" | "devices" | "documents" | "files" | "assistants" | "evals" | "settings";
   readonly href: string;
   readonly icon: IconName;
   /** The second letter of its shortcut, after g. */
@@ -36,4 +36,16 @@ export const PAGES: readonly PageRow[] = [
     page: lazy(() => import("../pages/inbox/inbox-page.tsx")),
     nav: { key: "inbox", href: "/inbox", icon: "inbox", letter: "i" },
   },
+  {
+    path: "/devices",
+    page: lazy(() => import("../pages/devices/devices-page.tsx")),
+    nav: { key: "devices", href: "/devices", icon: "devices", letter: "d" },
+  },
+  { path: "/devices/:device", page: lazy(() => import("../pages/devices/device-page.tsx")) },
+  {
+    path: "/runs",
+    page: lazy(() => import("../pages/runs/runs-page.tsx")),
+    nav: { key: "runs", href: "/runs", icon: "play", letter: "r" },
+  },
+  { path: "/runs/:run", page: lazy(() => import("../pages/runs/run-page.tsx")) },
 ];
