@@ -15,7 +15,7 @@ import type {
   WriteFileResponse,
 } from "@mesh/proto";
 
-import { endpoint } from "./client.ts";
+import { endpoint, queryOf } from "./client.ts";
 
 /** Lists a directory, or searches, in the index: devices that are off included. */
 export const listFiles = endpoint<ListFilesRequest, ListFilesResponse>()("GET", "/v1/workspaces/{workspace}/files");
@@ -40,3 +40,13 @@ export const deleteFile = endpoint<DeleteFileRequest, DeleteFileResponse>()(
   "DELETE",
   "/v1/workspaces/{workspace}/files",
 );
+
+/** Address of a whole file's bytes; the server hands them out as a download, in a sandbox. */
+export function fileContentUrl(place: {
+  readonly workspace: string;
+  readonly path: string;
+  readonly node: string;
+}): string {
+  const { workspace, path, node } = place;
+  return `/v1/workspaces/${encodeURIComponent(workspace)}/files/content${queryOf({ path, node })}`;
+}

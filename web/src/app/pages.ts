@@ -48,4 +48,15 @@ export const PAGES: readonly PageRow[] = [
     nav: { key: "runs", href: "/runs", icon: "play", letter: "r" },
   },
   { path: "/runs/:run", page: lazy(() => import("../pages/runs/run-page.tsx")) },
+  {
+    path: "/documents",
+    page: lazy(() => import("../pages/documents/documents-page.tsx")),
+    nav: { key: "documents", href: "/documents", icon: "document", letter: "o" },
+  },
+  { path: "/documents/:document", page: lazy(() => import("../pages/documents/document-page.tsx")) },
+  {
+    path: "/files",
+    page: lazy(() => import("../pages/files/files-page.tsx")),
+    nav: { key: "files", href: "/files", icon: "folder", letter: "f" },
+  },
 ];
