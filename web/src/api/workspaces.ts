@@ -9,12 +9,20 @@ import type {
   GetWorkspaceResponse,
   ListMembersRequest,
   ListMembersResponse,
+  ListSecretsRequest,
+  ListSecretsResponse,
   ListWorkspacesRequest,
   ListWorkspacesResponse,
   PutMemberRequest,
   PutMemberResponse,
+  PutSecretRequest,
+  PutSecretResponse,
   RemoveMemberRequest,
   RemoveMemberResponse,
+  RemoveSecretRequest,
+  RemoveSecretResponse,
+  UpdateWorkspaceRequest,
+  UpdateWorkspaceResponse,
 } from "@mesh/proto";
 
 import { endpoint } from "./client.ts";
@@ -50,4 +58,28 @@ export const listMembers = endpoint<ListMembersRequest, ListMembersResponse>()(
 export const removeMember = endpoint<RemoveMemberRequest, RemoveMemberResponse>()(
   "DELETE",
   "/v1/workspaces/{workspace}/members/{user}",
+);
+
+/** Renames a workspace or changes its settings; owners only. */
+export const updateWorkspace = endpoint<UpdateWorkspaceRequest, UpdateWorkspaceResponse>()(
+  "PATCH",
+  "/v1/workspaces/{workspace}",
+);
+
+/** Sets a variable that runs get as $ENV.NAME; it is never returned. */
+export const putSecret = endpoint<PutSecretRequest, PutSecretResponse>()(
+  "PUT",
+  "/v1/workspaces/{workspace}/secrets/{name}",
+);
+
+/** Lists their names. */
+export const listSecrets = endpoint<ListSecretsRequest, ListSecretsResponse>()(
+  "GET",
+  "/v1/workspaces/{workspace}/secrets",
+);
+
+/** Remove secret. */
+export const removeSecret = endpoint<RemoveSecretRequest, RemoveSecretResponse>()(
+  "DELETE",
+  "/v1/workspaces/{workspace}/secrets/{name}",
 );

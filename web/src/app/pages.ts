@@ -59,4 +59,10 @@ export const PAGES: readonly PageRow[] = [
     page: lazy(() => import("../pages/files/files-page.tsx")),
     nav: { key: "files", href: "/files", icon: "folder", letter: "f" },
   },
+  {
+    path: "/assistants",
+    page: lazy(() => import("../pages/assistants/assistants-page.tsx")),
+    nav: { key: "assistants", href: "/assistants", icon: "agent", letter: "a" },
+  },
+  { path: "/assistants/:assistant", page: lazy(() => import("../pages/assistants/assistant-page.tsx")) },
 ];
