@@ -65,4 +65,9 @@ export const PAGES: readonly PageRow[] = [
     nav: { key: "assistants", href: "/assistants", icon: "agent", letter: "a" },
   },
   { path: "/assistants/:assistant", page: lazy(() => import("../pages/assistants/assistant-page.tsx")) },
+  {
+    path: "/settings/:section?",
+    page: lazy(() => import("../pages/settings/settings-page.tsx")),
+    nav: { key: "settings", href: "/settings", icon: "settings", letter: "s" },
+  },
 ];

@@ -40,7 +40,7 @@ export function FileUpload({ directory, nodes, node }: FileUploadProps): ReactNo
       return true;
     } catch (thrown) {
       // What is there is replaced only when a person says so.
-      if (!isTaken(ApiError.from(thrown))) throw thrown;
+      if (ApiError.from(thrown).code !== "aborted") throw thrown;
       const action = { label: say("replace"), run: () => replace(file) };
       toast(say("exists", { name: file.name }), { isError: true, action });
       return false;
@@ -61,8 +61,4 @@ export function FileUpload({ directory, nodes, node }: FileUploadProps): ReactNo
       <UploadZone onFiles={upload} busyWith={busyWith} />
     </>
   );
-}
-
-function isTaken({ status, code }: ApiError): boolean {
-  return status === 409 || code === "already_exists" || code === "aborted" || code === "failed_precondition";
 }
