@@ -114,7 +114,8 @@ export class FakeMesh {
     }
     const wantsStream = request.headers.accept === "text/event-stream";
     this.#admit(request, url.pathname);
-    if (wantsStream && url.pathname.endsWith("/feed")) this.#feed(url, response);
+    if (request.method === "GET" && url.pathname.endsWith("/files/content")) this.#content(url, response);
+    else if (wantsStream && url.pathname.endsWith("/feed")) this.#feed(url, response);
     else if (wantsStream) this.#runStream(url, response);
     else this.#answer(request.method ?? "", url, body, response);
   }
@@ -125,6 +126,13 @@ export class FakeMesh {
     if (request.method !== "GET" && request.headers["x-csrf-token"] !== this.state.csrfToken) {
       throw new Refusal(403, "permission_denied", "the CSRF token is missing");
     }
+  }
+
+  #content(url: URL, response: ServerResponse): void {
+    const content = this.state.things.contents.get(url.searchParams.get("path") ?? "");
+    if (content === undefined) throw new Refusal(404, "not_found", "there is no such file");
+    response.writeHead(200, { "content-type": "text/plain", "content-disposition": "attachment" });
+    response.end(content);
   }
 
   #answer(method: string, url: URL, body: unknown, response: ServerResponse): void {

@@ -3,6 +3,7 @@
 import type { Task } from "@mesh/proto";
 
 import { type Answer, type FakeState, type Query, rankOf, Refusal } from "./fake-state.ts";
+import { THING_ROUTES } from "./fake-thing-routes.ts";
 
 type Handler = (state: FakeState, path: readonly string[], query: Query) => Answer;
 
@@ -139,6 +140,16 @@ function logIn(state: FakeState, query: Query): Answer {
   state.isLoggedIn = true;
   return { account: state.account, csrf_token: state.csrfToken, token: "", expires_at: "" };
 }
+
+const HELPER = {
+  id: "helper",
+  name: "Helper",
+  description: "Helps",
+  app: "demo",
+  app_version: 1,
+  connector: "",
+  tags: [],
+};
 
 /** Verb, pattern of the path, and what answers; the first that fits. */
 export const ROUTES: readonly (readonly [verb: string, pattern: RegExp, handler: Handler])[] = [
@@ -296,7 +307,7 @@ export const ROUTES: readonly (readonly [verb: string, pattern: RegExp, handler:
     /^\/v1\/shares\/([^/]+)\/runs\/([^/]+)$/,
     () => ({ state: "succeeded", output: "The **answer**", error: undefined }),
   ],
-  ["GET", /^\/v1\/workspaces\/[^/]+\/assistants$/, () => ({ assistants: [{ id: "helper", name: "Helper" }] })],
+  ["GET", /^\/v1\/workspaces\/[^/]+\/assistants$/, () => ({ assistants: [HELPER] })],
   [
     "POST",
     /^\/v1\/workspaces\/[^/]+\/uploads$/,
@@ -317,4 +328,5 @@ export const ROUTES: readonly (readonly [verb: string, pattern: RegExp, handler:
   ],
   ["GET", /^\/v1\/inbox$/, (state, _path, query) => inbox(state, query)],
   ["POST", /^\/v1\/inbox$/, (state, _path, query) => markInbox(state, query)],
+  ...THING_ROUTES,
 ];

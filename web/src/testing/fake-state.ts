@@ -14,6 +14,8 @@ import type {
   TaskMessage,
 } from "@mesh/proto";
 
+import { FakeThings } from "./fake-things.ts";
+
 /** Path, query and body of a call, put together. */
 export type Query = Readonly<Record<string, unknown>>;
 
@@ -52,6 +54,7 @@ export function rankOf(n: number): string {
 
 /** The state; every change is told to the feed. */
 export class FakeState {
+  readonly things: FakeThings = new FakeThings();
   isLoggedIn = true;
   readonly csrfToken = "csrf-1";
   readonly account: { -readonly [Key in keyof Account]: Account[Key] } = {

@@ -79,6 +79,7 @@ export function ConnectorDialog({ workspace, connector, onClose }: ConnectorDial
         />
         <TextArea
           label={say("options")}
+          hint={connector === undefined ? undefined : say("optionsHint")}
           rows={2}
           value={draft.options}
           error={isValid ? undefined : say("badJson")}
