@@ -18,7 +18,7 @@ const LOOKS = (["light", "dark"] as const).flatMap((theme) =>
 const ROUTES = [
   ["/board", "[data-card]"],
   ["/task/T-2", "[role=log] pre"],
-  ["/task/T-2?tab=runs", "li"],
+  ["/task/T-2?tab=runs", "[role=tabpanel] li"],
   ["/task/T-2?tab=trace", "[data-seq]"],
   ["/task/T-2?tab=outputs", "[role=tabpanel] a"],
   ["/task/T-2?tab=activity", "[role=tabpanel] time"],
