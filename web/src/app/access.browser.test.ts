@@ -155,6 +155,37 @@ describe.skipIf(SKIP_REASON !== "")("accessibility", () => {
     await page.context().close();
   });
 
+  test.each(["light", "dark"] as const)("no violation in dialogs of the other pages: %s", async (theme) => {
+    const found: string[] = [];
+    for (const [path, button] of [
+      ["/devices", "Add a device"],
+      ["/devices/node_1", "Edit"],
+      ["/devices/node_1", "Drain"],
+      ["/devices/node_1", "Remove"],
+      ["/files", "notes.md"],
+      ["/settings/connectors", "Add a connector"],
+      ["/settings/tokens", "Make a token"],
+      ["/settings/webhooks", "Add a webhook"],
+      ["/settings/webhooks", "Deliveries"],
+    ] as const) {
+      const { page, errors } = await open(browser, url + path, { theme, size: "phone" });
+      await page.getByRole("main").getByRole("button", { name: button, exact: true }).first().click();
+      await page.getByRole("dialog").getByRole("button").first().waitFor();
+      if (button === "Add a device") {
+        await page.getByRole("button", { name: "Make the command" }).click();
+        await page.getByRole("img", { name: "The command as a QR code" }).waitFor();
+      }
+      found.push(
+        ...(await axe(page)).map((line) => `${button}: ${line}`),
+        ...errors.map((line) => `${button}: ${line}`),
+      );
+      await page.keyboard.press("Escape");
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+      await page.context().close();
+    }
+    expect(found).toEqual([]);
+  });
+
   test.each(["light", "dark"] as const)("no violation on the log-in page: %s", async (theme) => {
     mesh.state.isLoggedIn = false;
     try {
