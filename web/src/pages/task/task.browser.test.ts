@@ -3,7 +3,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 
-import { DIST, launch, open, SIZES, SKIP_REASON } from "../../testing/browser.ts";
+import { DIST, launch, open, type SIZES, SKIP_REASON } from "../../testing/browser.ts";
 import { FakeMesh } from "../../testing/fake-mesh.ts";
 import { until } from "../../testing/until.ts";
 
