@@ -109,7 +109,7 @@ describe.skipIf(SKIP_REASON !== "")("task", () => {
     expect(mesh.seen.length).toBe(before);
   });
 
-  test("thirty seconds without a network: the banner says so, and the state is the server's when it is back", async () => {
+  test("a while without a network: the banner says so, and the state is the server's when it is back", async () => {
     const { page, log, run } = await running();
     const text = mesh.state.say(run, "M1");
     text.add("before ");
