@@ -166,6 +166,19 @@ const RUNS: readonly Row[] = [
   ],
 ];
 
+const ANSWERS: readonly Row[] = [
+  [
+    "POST",
+    /^\/v1\/runs\/([^/]+)\/answer$/,
+    ({ runs }, [id = ""]) => {
+      const run = runs.get(id);
+      if (run === undefined) throw new Refusal(404, "not_found", "there is no such run");
+      runs.set(id, { ...run, state: "running", pending: [] });
+      return { run: runs.get(id) };
+    },
+  ],
+];
+
 const ASSISTANTS: readonly Row[] = [
   [
     "GET",
@@ -281,5 +294,13 @@ const AUDIT = {
   detail_json: '{"deadline":0}',
 };
 
-/** All of them; put before the others, the first that fits answers. */
-export const THING_ROUTES: readonly Row[] = [...NODES, ...DOCUMENTS, ...FILES, ...RUNS, ...ASSISTANTS, ...SETTINGS];
+/** All of them. */
+export const THING_ROUTES: readonly Row[] = [
+  ...NODES,
+  ...DOCUMENTS,
+  ...FILES,
+  ...RUNS,
+  ...ANSWERS,
+  ...ASSISTANTS,
+  ...SETTINGS,
+];

@@ -64,3 +64,16 @@ test("the list is narrowed by state, and the empty list leads back to all", asyn
   const list = await screen.findByRole("list", { name: "Runs" });
   expect(within(list).getAllByRole("listitem")).toHaveLength(1);
 });
+
+test("what a waiting run asks is answered on its page", async () => {
+  const run = mesh.state.startRun("task_1");
+  const asked = { id: "c1", kind: "question", tool: "ask", text: "Which one?", choices: ["red", "blue"] };
+  const pending = [{ ...asked, arguments: {}, arguments_cut: false }];
+  mesh.state.runs.set(run.id, { ...run, state: "waiting", pending });
+  await renderPage(mesh, `/runs/${run.id}`);
+  await userEvent.click(await screen.findByRole("button", { name: "blue" }));
+  await screen.findByText("Answered.");
+  const sent = mesh.seen.find(({ path }) => path.endsWith("/answer"));
+  expect(sent?.body).toEqual({ call_id: "c1", decision: "answer", text: "blue" });
+  await vi.waitFor(() => expect(screen.queryByText("Which one?")).toBeNull());
+});

@@ -1,11 +1,11 @@
 /** One run: where it ran and why there, what it said, and everything that happened. */
 
-import type { Run } from "@mesh/proto";
+import type { PendingItem, Run } from "@mesh/proto";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Link, useLocation, useParams } from "wouter";
 
-import { cancelRun, getRun, retryRun } from "../../api/runs.ts";
+import { answerRun, cancelRun, getRun, retryRun } from "../../api/runs.ts";
 import { useLocale } from "../../i18n/locale.ts";
 import { Markdown } from "../../markdown/markdown.tsx";
 import { Button, LinkButton } from "../../ui/button.tsx";
@@ -15,6 +15,7 @@ import { Empty, Loaded } from "../../ui/state.tsx";
 import { Time } from "../../ui/time.tsx";
 import { toast, toastError } from "../../ui/toast.tsx";
 import { isActive, RunStateBadge } from "../work/run-state.tsx";
+import { type Answer, PendingView } from "../task/pending-card.tsx";
 import { EventList } from "./event-list.tsx";
 import { PlacementTable } from "./placement-table.tsx";
 import { Took } from "./run-rows.tsx";
@@ -88,6 +89,9 @@ function RunView({ run }: { readonly run: Run }): ReactNode {
           {run.error.message} <code>{run.error.code}</code>
         </Problem>
       )}
+      {run.pending.map((item) => (
+        <Pending key={item.id} run={run.id} item={item} />
+      ))}
       <RunFacts run={run} />
       <Section title={say("events")}>
         <EventList run={run.id} lastSeq={run.last_seq} />
@@ -138,4 +142,19 @@ function RunFacts({ run }: { readonly run: Run }): ReactNode {
       ]}
     />
   );
+}
+
+function Pending({ run, item }: { readonly run: string; readonly item: PendingItem }): ReactNode {
+  const say = useText();
+  const queries = useQueryClient();
+  const answer = useMutation({
+    mutationFn: ({ arguments: changed, ...given }: Answer) =>
+      answerRun({ run, call_id: item.id, ...given, arguments: changed === undefined ? undefined : { ...changed } }),
+    onSuccess: () => {
+      toast(say("answered"));
+      return queries.invalidateQueries({ queryKey: ["run", run] });
+    },
+    onError: toastError,
+  });
+  return <PendingView item={item} isBusy={answer.isPending} onAnswer={answer.mutate} />;
 }

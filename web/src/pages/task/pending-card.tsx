@@ -12,7 +12,8 @@ import { useTaskChange } from "./task-data.ts";
 import style from "./task.module.css";
 import { useText } from "./text.ts";
 
-interface Answer {
+/** What a person decided. */
+export interface Answer {
   readonly decision: "approve" | "deny" | "edit" | "answer";
   readonly text?: string;
   readonly arguments?: Readonly<Record<string, unknown>>;
@@ -24,15 +25,21 @@ export function PendingCard({ task, item }: { readonly task: Task; readonly item
   const answer = useTaskChange((given: Answer) => sendToTask({ task: task.id, call_id: item.id, text: "", ...given }), {
     onSuccess: () => toast(say("answered")),
   });
+  return <PendingView item={item} isBusy={answer.isPending} onAnswer={answer.mutate} />;
+}
+
+/** What is asked, and the ways to answer it; who sends the answer is not its affair. */
+export function PendingView({ item, isBusy, onAnswer }: PartProps): ReactNode {
+  const say = useText();
   const isQuestion = item.kind === "question";
   return (
     <section className={style.pending} aria-label={isQuestion ? say("asks") : say("wantsTo", { tool: item.tool })}>
       <h2>{isQuestion ? say("asks") : say("wantsTo", { tool: item.tool })}</h2>
       {item.text !== "" && <p>{item.text}</p>}
       {isQuestion ? (
-        <Question item={item} isBusy={answer.isPending} onAnswer={answer.mutate} />
+        <Question item={item} isBusy={isBusy} onAnswer={onAnswer} />
       ) : (
-        <Approval item={item} isBusy={answer.isPending} onAnswer={answer.mutate} />
+        <Approval item={item} isBusy={isBusy} onAnswer={onAnswer} />
       )}
     </section>
   );
