@@ -34,9 +34,9 @@ test("a run with 100,000 events opens at the newest page; older ones come when a
   await renderPage(mesh, `/runs/${run.id}`);
   expect(await screen.findByText("from 99,501 to 100,000")).toBeDefined();
   expect(eventPages()).toEqual(["?after_seq=99500&limit=500"]);
-  await userEvent.click(screen.getByRole("button", { name: "Older" }));
+  await userEvent.click(screen.getByRole("button", { name: "Load older events" }));
   expect(await screen.findByText("from 99,001 to 100,000")).toBeDefined();
-  await userEvent.click(screen.getByRole("button", { name: "First" }));
+  await userEvent.click(screen.getByRole("button", { name: "To the start" }));
   expect(await screen.findByText("from 1 to 100,000")).toBeDefined();
   expect(eventPages()).toHaveLength(3);
 });
