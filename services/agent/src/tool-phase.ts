@@ -15,7 +15,7 @@ import { raced } from "./cancel.ts";
 import type { ToolResult } from "./extension.ts";
 import type { LiveRun } from "./live-run.ts";
 import { DENIED_PREFIX } from "./middleware.ts";
-import type { CallAnswer, PendingCall } from "./run-state.ts";
+import type { CallAnswer, LivePendingCall, PendingCall } from "./run-state.ts";
 import { takeSteering } from "./steering.ts";
 import { type AgentTool, CANCELLED_TEXT, textOutput } from "./tool.ts";
 import { answerCall, execute, type Judgement, judge, tellEnd } from "./tool-call.ts";
@@ -75,11 +75,14 @@ async function runUnit(run: LiveRun, unit: readonly number[]): Promise<void> {
     await settleTogether(run, (_each, index) => unit.includes(index), FAILED_RUN_TEXT);
     return;
   }
-  const judged = await Promise.all(unit.map((index) => judgeAt(run, index)));
+  const judging = unit.map((index) => judgeAt(run, index));
+  const isSettled = (each: Judgement | Promise<Judgement>): each is Judgement => !(each instanceof Promise);
+  const judged = judging.every(isSettled) ? judging : await Promise.all(judging);
   // Cancelled by a gate: nothing starts, and `runPending` answers all of them together.
   if (run.signal.aborted) return;
   const starts: Promise<void>[] = [];
-  for (const { index, judgement } of judged) {
+  for (const [at, judgement] of judged.entries()) {
+    const index = unit[at] ?? at;
     if (judgement.kind === "answer") await settle(run, index, answered(run, index, judgement.text));
     else if (judgement.kind === "wait") await wait(run, index, judgement);
     else starts.push(start(run, index, judgement.tool, judgement.args));
@@ -87,15 +90,12 @@ async function runUnit(run: LiveRun, unit: readonly number[]): Promise<void> {
   await Promise.all(starts);
 }
 
-async function judgeAt(
-  run: LiveRun,
-  index: number,
-): Promise<{ readonly index: number; readonly judgement: Judgement }> {
+function judgeAt(run: LiveRun, index: number): Judgement | Promise<Judgement> {
   const { call, args, status } = pendingAt(run, index);
   const tool = status === "approved" ? run.tools.find((each) => each.name === call.name) : undefined;
   // Approved as it was judged; judging again could rewrite it a second time.
-  if (tool?.execute !== undefined) return { index, judgement: { kind: "run", tool, args } };
-  return { index, judgement: await judge(run, call, args, false) };
+  if (tool?.execute !== undefined) return { kind: "run", tool, args };
+  return judge(run, call, args, false);
 }
 
 async function wait(run: LiveRun, index: number, judgement: Extract<Judgement, { kind: "wait" }>): Promise<void> {
@@ -106,7 +106,7 @@ async function wait(run: LiveRun, index: number, judgement: Extract<Judgement, {
 
 async function start(run: LiveRun, index: number, tool: AgentTool, args: JsonObject): Promise<void> {
   update(run, index, { status: "started", args });
-  await run.checkpoint("toolStart");
+  if (run.isSaved) await run.checkpoint("toolStart");
   const { call } = pendingAt(run, index);
   const refusal =
     run.checkpointFailure === undefined ? (run.signal.aborted ? CANCELLED_TEXT : undefined) : UNSAVED_TEXT;
@@ -125,9 +125,7 @@ async function settle(run: LiveRun, index: number, result: ToolResult, tool?: Ag
   const { outputCap = DEFAULT_OUTPUT_CAP } = run.config;
   let { content } = result.output;
   if (outputCap !== null) {
-    const maxLines = tool?.maxOutputLines ?? outputCap.maxLines;
-    // A tool that pages its own output is trusted with the size of its text as well.
-    const cap = { ...outputCap, maxLines, ...(maxLines === Infinity ? { maxBytes: Infinity } : {}) };
+    const cap = capOf(outputCap, tool?.maxOutputLines);
     const { outputStash } = run.config;
     content =
       outputStash === undefined
@@ -136,7 +134,13 @@ async function settle(run: LiveRun, index: number, result: ToolResult, tool?: Ag
   }
   update(run, index, { status: "settled", content, isError: result.isError });
   flush(run);
-  await run.checkpoint("toolResult");
+  if (run.isSaved) await run.checkpoint("toolResult");
+}
+
+function capOf(cap: OutputCap, maxLines: number = cap.maxLines): OutputCap {
+  if (maxLines !== Infinity) return maxLines === cap.maxLines ? cap : { ...cap, maxLines };
+  // A tool that pages its own output is trusted with the size of its text as well.
+  return { ...cap, maxLines, maxBytes: Infinity };
 }
 
 /** A stash that hangs must not hold a cancelled run: the text is then cut without being kept. */
@@ -253,12 +257,12 @@ function ended(run: LiveRun, each: PendingCall, text: string): ToolResult {
   return result;
 }
 
-function pendingAt(run: LiveRun, index: number): PendingCall {
+function pendingAt(run: LiveRun, index: number): LivePendingCall {
   const pending = run.pending[index];
   if (pending === undefined) throw new RangeError(`no pending call ${index}`);
   return pending;
 }
 
 function update(run: LiveRun, index: number, change: Partial<PendingCall>): void {
-  run.pending[index] = { ...pendingAt(run, index), ...change };
+  Object.assign(pendingAt(run, index), change);
 }
