@@ -38,6 +38,7 @@ export default defineConfig({
         test: {
           name: "e2e",
           include: ["tests/{e2e,conformance,chaos}/**/*.test.ts"],
+          globalSetup: ["tests/harness/built-setup.ts"],
           testTimeout: 180_000,
           hookTimeout: 180_000,
           fileParallelism: false,

@@ -10,7 +10,7 @@ import { join } from "node:path";
 
 import { build } from "esbuild";
 
-const ROOT = join(import.meta.dirname, "..");
+const ROOT = import.meta.dirname;
 const SHIPPED = "./dist/bundled/";
 
 const { workspaces } = manifestOf(".");
