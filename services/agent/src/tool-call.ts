@@ -248,9 +248,14 @@ class ToolLine {
   }
 
   #delegation(callId: string): Delegation {
+    // Field by field: a spread into a literal is the dearest part of a call.
+    const { depth, parentRunId, label, treeExtensions } = this.#run.delegation;
     return {
-      ...this.#run.delegation,
+      depth,
+      parentRunId,
       callId,
+      ...(label === undefined ? undefined : { label }),
+      treeExtensions,
       report: (stats) => {
         this.#run.stats = foldChild(this.#run.stats, stats);
         this.#children = addStats(this.#children ?? NO_STATS, stats);

@@ -111,7 +111,8 @@ async function start(run: LiveRun, index: number, tool: AgentTool, args: JsonObj
   const refusal =
     run.checkpointFailure === undefined ? (run.signal.aborted ? CANCELLED_TEXT : undefined) : UNSAVED_TEXT;
   const result = refusal === undefined ? await execute(run, call, tool, args) : answerCall(run, call, refusal, args);
-  await settle(run, index, result, tool);
+  const keeping = settle(run, index, result, tool);
+  if (keeping !== undefined) await keeping;
 }
 
 function answered(run: LiveRun, index: number, text: string): ToolResult {
@@ -120,21 +121,19 @@ function answered(run: LiveRun, index: number, text: string): ToolResult {
 }
 
 /** Keeps a result; what is too long for a history is cut here, once. */
-async function settle(run: LiveRun, index: number, result: ToolResult, tool?: AgentTool): Promise<void> {
-  const { call } = pendingAt(run, index);
-  const { outputCap = DEFAULT_OUTPUT_CAP } = run.config;
-  let { content } = result.output;
-  if (outputCap !== null) {
-    const cap = capOf(outputCap, tool?.maxOutputLines);
-    const { outputStash } = run.config;
-    content =
-      outputStash === undefined
-        ? cutContent(content, cap)
-        : await stashed(run, content, cap, { store: outputStash, callId: call.id });
-  }
-  update(run, index, { status: "settled", content, isError: result.isError });
-  flush(run);
-  if (run.isSaved) await run.checkpoint("toolResult");
+function settle(run: LiveRun, index: number, result: ToolResult, tool?: AgentTool): Promise<void> | undefined {
+  const { outputCap = DEFAULT_OUTPUT_CAP, outputStash } = run.config;
+  const { content } = result.output;
+  const keep = (kept: readonly InputContent[]): Promise<void> | undefined => {
+    update(run, index, { status: "settled", content: kept, isError: result.isError });
+    flush(run);
+    return run.isSaved ? run.checkpoint("toolResult") : undefined;
+  };
+  if (outputCap === null) return keep(content);
+  const cap = capOf(outputCap, tool?.maxOutputLines);
+  if (outputStash === undefined) return keep(cutContent(content, cap));
+  const stash = { store: outputStash, callId: pendingAt(run, index).call.id };
+  return stashed(run, content, cap, stash).then(keep);
 }
 
 function capOf(cap: OutputCap, maxLines: number = cap.maxLines): OutputCap {

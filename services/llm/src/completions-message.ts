@@ -50,7 +50,8 @@ export class CompletionsMessages {
       return joined("", list);
     }
     const history = this.#historyText(messages);
-    return history === "" ? joined("", before) : [...before.map((each) => JSON.stringify(each)), history].join(",");
+    const start = joined("", before);
+    return start === "" || history === "" ? start + history : `${start},${history}`;
   }
 
   #historyText(messages: readonly Message[]): string {
@@ -81,9 +82,9 @@ function isStart(start: readonly Message[], messages: readonly Message[]): boole
 }
 
 function joined(before: string, list: readonly Fields[]): string {
-  let text = before;
-  for (const each of list) text += text === "" ? JSON.stringify(each) : `,${JSON.stringify(each)}`;
-  return text;
+  if (list.length === 0) return before;
+  const added = JSON.stringify(list).slice(1, -1);
+  return before === "" ? added : `${before},${added}`;
 }
 
 function translated(sound: readonly Message[], isAfterTool: boolean, dialect: Dialect): Fields[] {
