@@ -77,7 +77,7 @@ async function runUnit(run: LiveRun, unit: readonly number[]): Promise<void> {
   }
   const judging = unit.map((index) => judgeAt(run, index));
   const isSettled = (each: Judgement | Promise<Judgement>): each is Judgement => !(each instanceof Promise);
-  const judged = judging.every(isSettled) ? judging : await Promise.all(judging);
+  const judged = judging.every(isSettled) ? judging : await Promise.all(judging.map((each) => Promise.resolve(each)));
   // Cancelled by a gate: nothing starts, and `runPending` answers all of them together.
   if (run.signal.aborted) return;
   const starts: Promise<void>[] = [];
