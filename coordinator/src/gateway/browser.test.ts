@@ -218,3 +218,15 @@ describe("the policy", () => {
     expect(cookieValue(`yao_session=${SESSION};${" ".repeat(20_000)}`, "yao_session")).toBeUndefined();
   });
 });
+
+test("only a trusted proxy says where a request comes from", async () => {
+  for (const [trustedProxies, seen] of [
+    [[], "127.0.0.1"],
+    [["127.0.0.1/8"], "203.0.113.9"],
+  ] as const) {
+    const { api, calls } = scriptedApi();
+    await using gateway = await startGateway({ api, config: { trustedProxies } });
+    await send(gateway, "POST", "/v1/login", { "x-forwarded-for": "198.51.100.1, 203.0.113.9" });
+    expect(calls.at(-1)?.call.client?.address).toBe(seen);
+  }
+});

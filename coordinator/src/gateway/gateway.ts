@@ -48,6 +48,8 @@ export interface GatewayConfig {
   readonly publicUrl?: string;
   /** Names of this machine, under which a browser may come. */
   readonly hostNames?: readonly string[];
+  /** Addresses and networks of proxies that may say where a request comes from. */
+  readonly trustedProxies?: readonly string[];
   /** Directory of the built web page. */
   readonly webDirectory?: string;
 }
@@ -128,7 +130,11 @@ function assemble(deps: GatewayDeps): Parts {
   const tunnels = new NatsTunnels({ clock, ids }, deps.natsWebsocket);
   const onCall = measure(deps.metrics, { streams, sockets, tunnels });
   const http: HttpDeps = { api, admission, errors, clock, ids, onCall };
-  const options = { maxUnaryMs: MAX_UNARY_MS, ...(config.tls === undefined ? {} : { tls: config.tls }) };
+  const options = {
+    maxUnaryMs: MAX_UNARY_MS,
+    trustedProxies: config.trustedProxies ?? [],
+    ...(config.tls === undefined ? {} : { tls: config.tls }),
+  };
   const app = createHttpApp(http, options);
   const special = specialHandlers(http, streams);
   const isSecure = (): boolean => config.tls !== undefined || publicUrl?.startsWith("https:") === true;

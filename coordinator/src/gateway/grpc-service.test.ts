@@ -42,6 +42,8 @@ const NEEDED: Readonly<Record<string, object>> = {
   putConnector: { workspace: "x", connector: "c", type: "openai" },
   createToken: { name: "t" },
   changePassword: { password: "ten or more" },
+  putSecret: { workspace: "x", name: "NAME", value: "v" },
+  removeSecret: { workspace: "x", name: "NAME" },
   pushApp: { workspace: "x", app: "a", bundle: Buffer.from("b") },
 };
 
