@@ -61,10 +61,12 @@ describe("settings", () => {
     const [nodeId] = workspace?.settings?.node_ids ?? [];
     expect(nodeId).toMatch(/^node_/);
     expect(workspace).toMatchObject({ name: "default", role: "owner", settings: { ...wanted, node_ids: [nodeId] } });
-    await update({ name: "main" });
-    const seen = await fleet.tenant.workspaces.getWorkspace({ workspace: "main" }, viewer);
+    expect((await refusal(update({ name: "main" }))).message).toContain("keeps its name");
+    await fleet.tenant.workspaces.createWorkspace({ name: "team" }, owner);
+    expect((await update({ name: "crew" }, owner, "team")).workspace?.name).toBe("crew");
+    const seen = await fleet.tenant.workspaces.getWorkspace({ workspace: "default" }, viewer);
     expect(seen.workspace).toMatchObject({ role: "viewer", settings: { max_active_runs: 3 } });
-    await update({ name: "default", settings: settings({}) }, owner, "main");
+    await update({ name: "default", settings: settings({}) });
     expect((await fleet.tenant.workspaces.getWorkspace({ workspace: "default" }, admin)).workspace?.settings).toEqual(
       settings({}),
     );
@@ -77,7 +79,7 @@ describe("settings", () => {
       expect((await refusal(update({ settings: settings({}) }, call))).code).toBe("permission_denied");
     }
     await fleet.tenant.workspaces.createWorkspace({ name: "taken" }, admin);
-    expect((await refusal(update({ name: "taken" }))).code).toBe("already_exists");
+    expect((await refusal(update({ name: "taken" }, owner, "crew"))).code).toBe("already_exists");
     expect((await refusal(update({ settings: settings({ default_assistant: "nobody" }) }))).message).toContain(
       "nobody",
     );
