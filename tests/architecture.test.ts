@@ -17,12 +17,13 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "services/llm": ["kernel"],
   "services/agent": ["kernel", "llm"],
   "services/memory": ["kernel"],
+  "services/documents": ["kernel"],
   "services/scripts": ["kernel", "memory"],
   // What users' editors read; nothing of ours imports it.
   "services/yao-runtime": [],
   "services/mcp": ["kernel"],
   "services/models": ["kernel", "store"],
-  "services/runtime": ["kernel", "assistants", "llm", "agent", "scripts", "mcp", "memory"],
+  "services/runtime": ["kernel", "assistants", "llm", "agent", "scripts", "mcp", "memory", "documents"],
   // The command line starts whole processes: it loads the entry points of the two deployables, lazily.
   "services/cli": ["kernel", "proto", "store", "bus", "assistants", "scripts", "models", "coordinator", "node-agent"],
   coordinator: [
@@ -33,12 +34,13 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "store",
     "proto",
     "assistants",
+    "documents",
     "llm",
     "memory",
     "models",
     "mcp",
   ],
-  "node-agent": ["kernel", "observability", "bus", "proto", "assistants", "llm", "agent", "runtime", "scripts", "mcp"],
+  "node-agent": ["kernel", "observability", "bus", "proto", "assistants", "documents", "llm", "agent", "runtime", "scripts", "mcp"],
 };
 
 function sources(dir: string): string[] {

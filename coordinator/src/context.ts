@@ -26,7 +26,9 @@ import { createSecretBox, type SecretBox } from "./auth/secret-box.ts";
 import { createTokenApi } from "./auth/token-api.ts";
 import type { CoordinatorConfig } from "./config.ts";
 import { accountApi, browserConfig, firstLoginUrl, oidcLogin } from "./context/account.ts";
+import { type Board, createBoard } from "./context/board.ts";
 import { createFeeds, type Feeds } from "./context/feed.ts";
+import { createFiles, type Files } from "./context/files.ts";
 import { createConnectorApi, createSecretSource } from "./connectors/connector-api.ts";
 import { createGateway, type Gateway, type GatewayAddresses } from "./gateway/gateway.ts";
 import type { Readiness } from "./gateway/health.ts";
@@ -182,7 +184,14 @@ function createCore(base: Base): Core {
   };
 }
 
-function createApi(core: Core, feeds: Feeds, publicUrl: () => string): Api {
+/** Features wired in files of their own. */
+interface Features {
+  readonly feeds: Feeds;
+  readonly board: Board;
+  readonly files: Files;
+}
+
+function createApi(core: Core, { feeds, board, files }: Features, publicUrl: () => string): Api {
   const { config, store, access, ids, bus, secretBox, authenticator, dispatcher, tail, committed, tls } = core;
   const clock = systemClock;
   const enrolment: EnrolmentDeps = {
@@ -195,8 +204,13 @@ function createApi(core: Core, feeds: Feeds, publicUrl: () => string): Api {
     prepareNode: core.prepareNode,
   };
   const cutOff = (digest: string): Promise<void> => core.reconciler.cutOff(digest);
+  const runs = createRunApi({ store, access, dispatcher, tail, bus, ids, committed });
   return {
     feed: feeds.api,
+    ...files.api,
+    boards: board.boards,
+    tasks: board.tasks(runs),
+    inbox: board.inbox,
     nodes: createNodeApi({
       store,
       access,
@@ -208,7 +222,7 @@ function createApi(core: Core, feeds: Feeds, publicUrl: () => string): Api {
       fleetChanged: core.pokeQueue,
       committed,
     }),
-    runs: createRunApi({ store, access, dispatcher, tail, bus, ids, committed }),
+    runs,
     workspaces: createWorkspaceApi({ store, access, ids, secretBox, limitsChanged: core.pokeQueue }),
     apps: createAppApi({ store, access, ids, models: core.models, columnSecret: core.columnSecret }),
     connectors: createConnectorApi({ store, access, secretBox, ids, clock, providers: createProviders({ clock }) }),
@@ -262,17 +276,24 @@ function createRunServices(core: Core): Service[] {
   return [ingest, sweeper];
 }
 
-function createNodeServices(core: Core): Service[] {
+function createNodeServices(core: Core, files: Files): Service[] {
   const { store, bus, log, committed, pokeQueue: fleetChanged, secretBox, prepareNode, models, columnSecret } = core;
   const beatLog = log.child({ component: "heartbeats" });
   return [
     createHeartbeats({ bus, store, clock: systemClock, log: beatLog, fleetChanged, committed }),
     createNodeRpc({ bus, store, secrets: createSecretSource({ store, secretBox }), prepareNode, fleetChanged }),
-    createStateRpc({ bus, store, services: createModelState({ sql: store.sql, models, columnSecret }) }),
+    createStateRpc({ bus, store, services: files.beside(createModelState({ sql: store.sql, models, columnSecret })) }),
+    ...files.services,
   ];
 }
 
-function createDoor(core: Core, api: Api, ready: () => Readiness, publicUrl: () => string): Gateway {
+function createDoor(
+  core: Core,
+  api: Api,
+  contents: Files["contents"],
+  ready: () => Readiness,
+  publicUrl: () => string,
+): Gateway {
   const { config, tls, log } = core;
   return createGateway({
     config: {
@@ -285,6 +306,7 @@ function createDoor(core: Core, api: Api, ready: () => Readiness, publicUrl: () 
       ...(config.rateLimit === 0 ? {} : { rate: { perMinute: config.rateLimit, burst: config.rateLimit } }),
     },
     api,
+    contents,
     authenticator: core.authenticator,
     oidc: oidcLogin({ ...core, clock: systemClock, publicUrl }, config),
     log: log.child({ component: "gateway" }),
@@ -305,8 +327,10 @@ function assemble(base: Base): Context {
   const localUrl = (): string => urlOf(config, addresses.httpPort, tls !== undefined);
   const feeds = createFeeds(core);
   const publicUrl = (): string => config.publicUrl?.replace(/\/+$/, "") ?? localUrl();
-  const api = createApi(core, feeds, publicUrl);
-  const gateway = createDoor(core, api, () => readiness(isStarted, bus, health), publicUrl);
+  const files = createFiles(core, feeds.recorded);
+  const board = createBoard(core, feeds.recorded);
+  const api = createApi(core, { feeds, board, files }, publicUrl);
+  const gateway = createDoor(core, api, files.contents, () => readiness(isStarted, bus, health), publicUrl);
   const { elector, tail, reconciler, dispatcher } = core;
   return {
     services: [
@@ -316,8 +340,9 @@ function assemble(base: Base): Context {
       reconciler,
       dispatcher,
       ...createRunServices(core),
-      ...createNodeServices(core),
+      ...createNodeServices(core, files),
       ...feeds.services,
+      ...board.services,
       gateway,
     ],
     async start() {

@@ -103,12 +103,13 @@ function fail(stops: Stops, error: unknown): void {
 }
 
 async function live(context: Context, stops: Stops, log: AgentLog): Promise<void> {
-  const { executor, heartbeats, link, keeper } = context;
+  const { executor, heartbeats, link, keeper, files } = context;
   executor.recover();
   heartbeats.start();
   // The link outlives the wish to stop: what is left has to be sent over it.
   const linkStop = new AbortController();
   const linked = link.run(linkStop.signal).catch((error: unknown) => fail(stops, error));
+  const filesKept = files.run(stops.soon.signal).catch((error: unknown) => fail(stops, error));
   const kept = keeper.run(stops.soon.signal).catch((error: unknown) => fail(stops, error));
   await new Promise<void>((resolve) => {
     stops.soon.signal.addEventListener("abort", () => resolve(), { once: true });
@@ -119,7 +120,7 @@ async function live(context: Context, stops: Stops, log: AgentLog): Promise<void
   await flush(context, stops.now.signal);
   await heartbeats.stop();
   linkStop.abort();
-  await Promise.all([linked, kept]);
+  await Promise.all([linked, kept, filesKept]);
   context.sender.close();
   await context.journal.close();
 }

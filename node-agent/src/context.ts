@@ -22,6 +22,7 @@ import { askState } from "./executor/ask-state.ts";
 import { allowedEnv } from "./executor/allowed-env.ts";
 import { Executor } from "./executor/executor.ts";
 import { fetchSavedState } from "./executor/saved-state.ts";
+import { createFiles, type NodeFiles } from "./files/node-files.ts";
 import { Heartbeats } from "./heartbeat/heartbeats.ts";
 import { deviceFacts } from "./inventory/inventory.ts";
 import { journalPath } from "./join/join.ts";
@@ -64,6 +65,7 @@ export interface Context {
   readonly heartbeats: Heartbeats;
   readonly link: Link;
   readonly keeper: CredentialKeeper;
+  readonly files: NodeFiles;
 }
 
 /** What the coordinator says about this node and its runs, in whatever answer. */
@@ -92,11 +94,14 @@ export async function createContext(input: ContextInput): Promise<Context> {
   const slots = input.slots ?? record.slots;
   const journal = await Journal.open({ dir: journalPath(dataDir), clock, log });
   const certainty = new Certainty(clock);
-  const executor = createExecutor(input, { journal, later, slots, certainty });
+  const ask = (method: string, data: Uint8Array, signal: AbortSignal): Promise<Uint8Array> =>
+    started(later).link.ask(method, data, signal);
+  const files = createFiles({ clock, log, dataDir, ask });
+  const executor = createExecutor(input, { journal, later, slots, certainty, ask, files });
   const sender = new Sender({ journal, clock, log, digest: record.digest });
   const renewed = (next: NodeRecord): void => later.parts?.heartbeats.renewed(next.jwt);
   const keeper = new CredentialKeeper(record, { dataDir, key, clock, log, renewed });
-  const targets = commandTargets({ journal, executor, sender, beat: () => later.parts?.heartbeats.beat() });
+  const targets = commandTargets({ journal, executor, sender, files, beat: () => later.parts?.heartbeats.beat() });
   const obey = (policy: Policy): boolean => {
     if (policy.refused !== "") {
       input.ended(refusal(policy.refused));
@@ -108,8 +113,8 @@ export async function createContext(input: ContextInput): Promise<Context> {
   };
   const node = { bootId, slots, journal, executor, keeper, obey, certainty };
   const heartbeats = createHeartbeats(input, node);
-  const link = createLink(input, { ...node, sender, targets });
-  later.parts = { journal, executor, sender, heartbeats, link, keeper };
+  const link = createLink(input, { ...node, sender, files, targets });
+  later.parts = { journal, executor, sender, heartbeats, link, keeper, files };
   return later.parts;
 }
 
@@ -122,15 +127,14 @@ interface NodeParts extends Pick<Context, "journal" | "executor" | "keeper"> {
 
 function createExecutor(
   input: ContextInput,
-  parts: Pick<NodeParts, "journal" | "slots" | "certainty"> & { readonly later: Later },
+  parts: Pick<NodeParts, "journal" | "slots" | "certainty"> & {
+    readonly later: Later;
+    readonly ask: Link["ask"];
+    readonly files: NodeFiles;
+  },
 ): Executor {
   const { clock, log, env, allowEnv, dataDir } = input;
-  const link = (): Link => {
-    if (parts.later.parts === undefined) throw new MeshError("unavailable", "the agent is starting");
-    return parts.later.parts.link;
-  };
-  const ask = async (method: string, data: Uint8Array, signal: AbortSignal): Promise<Uint8Array> =>
-    link().ask(method, data, signal);
+  const { ask, files } = parts;
   const bundles = new BundleCache({
     dir: join(dataDir, "bundles"),
     clock,
@@ -155,13 +159,20 @@ function createExecutor(
       bundlePath: (digest, signal) => bundles.path(digest, signal),
       secrets,
       savedState,
-      askState: (run, question, signal) => askState(run, question, link(), signal),
+      askState: (run, question, signal) => askState(run, question, started(parts.later).link, signal),
       workspaceDir: (id) => workspacePath(dataDir, id),
       isCertain: () => parts.certainty.isCertain,
       changed: () => parts.later.parts?.heartbeats.changed(),
+      began: files.runBegan,
+      ended: files.runEnded,
     },
     parts.slots === 0 ? FIRST_SLOTS : parts.slots,
   );
+}
+
+function started({ parts }: Later): Context {
+  if (parts === undefined) throw new MeshError("unavailable", "the agent is starting");
+  return parts;
 }
 
 function createHeartbeats(input: ContextInput, node: NodeParts): Heartbeats {
@@ -196,9 +207,9 @@ function createHeartbeats(input: ContextInput, node: NodeParts): Heartbeats {
 
 function createLink(
   input: ContextInput,
-  node: NodeParts & { readonly sender: Sender; readonly targets: CommandTargets },
+  node: NodeParts & { readonly sender: Sender; readonly files: NodeFiles; readonly targets: CommandTargets },
 ): Link {
-  const { keeper, executor, sender } = node;
+  const { keeper, executor, sender, files } = node;
   const facts_json = JSON.stringify(deviceFacts(input.env["PATH"] ?? ""));
   return new Link({
     clock: input.clock,
@@ -221,7 +232,10 @@ function createLink(
     command: (data) => executeCommand(node.targets, data),
     work: (messages) => executor.accept(messages),
     maxBatch: () => Math.max(MIN_BATCH, executor.slots),
-    flow: (bus) => sender.connected(bus),
+    flow: (bus) => {
+      sender.connected(bus);
+      files.connected(bus !== undefined);
+    },
     refused: (jwt) => keeper.refused(jwt),
   });
 }
@@ -234,9 +248,10 @@ function commandTargets(parts: {
   readonly journal: Journal;
   readonly executor: Executor;
   readonly sender: Sender;
+  readonly files: NodeFiles;
   readonly beat: () => void;
 }): CommandTargets {
-  const { journal, executor, sender, beat } = parts;
+  const { journal, executor, sender, files, beat } = parts;
   return {
     cancel: (run, why) => executor.cancel(run, why),
     drop: (run) => executor.drop(run),
@@ -248,6 +263,7 @@ function commandTargets(parts: {
     setDraining: (isDraining) => executor.setPolicy({ slots: executor.slots, isDraining }),
     handBack: () => executor.handBack(),
     beat,
+    file: files.execute,
   };
 }
 

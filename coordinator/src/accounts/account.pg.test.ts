@@ -303,7 +303,7 @@ describe("people, for administrators", () => {
 
   test("who is disabled is out at once: sessions, tokens and links; tokens come back, sessions do not", async () => {
     const { caller, token } = await person("dan");
-    const wanted = { name: "t", user: "", scopes: [], workspace_ids: [], ttl_seconds: 0 };
+    const wanted = { name: "t", user: "", scopes: [], workspace_ids: [], assistants: [], ttl_seconds: 0, rate_per_minute: 0 };
     const { secret } = await tenant.tokens.createToken(wanted, tenant.as(caller));
     const { code } = await accounts.createLoginCode({ ttl_seconds: 0 }, as(caller));
     await tenant.authenticator.authenticate(secret);

@@ -53,7 +53,7 @@ function take(buckets: readonly (readonly [RateLimiter, string])[]): () => void 
   };
   for (const [limiter, key] of buckets) {
     const state = limiter.take(key);
-    if (!state.allowed) {
+    if (state !== undefined && !state.allowed) {
       giveBack();
       const seconds = state.retryAfterSeconds;
       throw new MeshError("resource_exhausted", `too many tries to log in; try again in ${seconds} s`, {

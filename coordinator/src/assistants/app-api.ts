@@ -5,7 +5,7 @@ import type { GetAppRequest, GetAppResponse, RemoveAppRequest } from "@mesh/prot
 import { insertAudit } from "@mesh/store";
 
 import type { AllowedWorkspace } from "../auth/access.ts";
-import { actorOf } from "../auth/caller.ts";
+import { actorOf, mayUseAssistant } from "../auth/caller.ts";
 import type { AppApi, Call } from "../gateway/operation.ts";
 import { type AppRow, deleteApp, listApps, listAssistants, listVersions } from "./app-store.ts";
 import { toApp, toAssistant, toVersion } from "./app-view.ts";
@@ -27,11 +27,13 @@ export function createAppApi(deps: AppApiDeps): AppApi {
     removeApp: (request, call) => removeApp(deps, request, call),
     listAssistants: async (request, { caller }) => {
       const { id } = await access.workspace(caller, request.workspace, "read");
-      return { assistants: (await listAssistants(store.sql, id)).map(toAssistant) };
+      const rows = (await listAssistants(store.sql, id)).filter((row) => mayUseAssistant(caller, row.id));
+      return { assistants: rows.map(toAssistant) };
     },
     getAssistant: async (request, { caller }) => {
       const workspace = await access.workspace(caller, request.workspace, "read");
-      const [row] = await listAssistants(store.sql, workspace.id, { id: request.assistant });
+      const isAllowed = mayUseAssistant(caller, request.assistant);
+      const [row] = isAllowed ? await listAssistants(store.sql, workspace.id, { id: request.assistant }) : [];
       if (row !== undefined) return { assistant: toAssistant(row) };
       throw new MeshError(
         "not_found",

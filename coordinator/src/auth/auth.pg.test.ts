@@ -64,7 +64,15 @@ describe("authentication", () => {
     for (const text of ["", "yao_", "x".repeat(500), `yao_${"A".repeat(43)}`]) {
       expect(await refusal(authenticator.authenticate(text))).toMatchObject({ code: "unauthenticated" });
     }
-    const request = { name: "short", user: "", scopes: [], workspace_ids: [], ttl_seconds: 3600 };
+    const request = {
+      name: "short",
+      user: "",
+      scopes: [],
+      workspace_ids: [],
+      ttl_seconds: 3600,
+      assistants: [],
+      rate_per_minute: 0,
+    };
     const { secret, token } = await tenant.tokens.createToken(request, tenant.as(ada));
     await authenticator.authenticate(secret);
     await tenant.store.sql`UPDATE tokens SET expires_at = now() - interval '1 second' WHERE id = ${token?.id ?? ""}`;
@@ -75,7 +83,15 @@ describe("authentication", () => {
   test("a revoked token stops at once on the replica that revoked it, within the cache time on others", async () => {
     const clock = new FakeClock();
     const other = new TokenAuthenticator({ store: tenant.store, clock });
-    const request = { name: "gone", user: "", scopes: [], workspace_ids: [], ttl_seconds: 0 };
+    const request = {
+      name: "gone",
+      user: "",
+      scopes: [],
+      workspace_ids: [],
+      ttl_seconds: 0,
+      assistants: [],
+      rate_per_minute: 0,
+    };
     const { secret, token } = await tenant.tokens.createToken(request, tenant.as(ada));
     await tenant.authenticator.authenticate(secret);
     await other.authenticate(secret);
@@ -87,7 +103,15 @@ describe("authentication", () => {
   });
 
   test("the last use of a token is noted", async () => {
-    const request = { name: "used", user: "", scopes: [], workspace_ids: [], ttl_seconds: 0 };
+    const request = {
+      name: "used",
+      user: "",
+      scopes: [],
+      workspace_ids: [],
+      ttl_seconds: 0,
+      assistants: [],
+      rate_per_minute: 0,
+    };
     const { secret } = await tenant.tokens.createToken(request, tenant.as(ada));
     await tenant.authenticator.authenticate(secret);
     const used = await until(async () =>
@@ -100,7 +124,15 @@ describe("authentication", () => {
 });
 
 describe("tokens give no more than they hold", () => {
-  const wanted = { name: "t", user: "", scopes: [] as string[], workspace_ids: [] as string[], ttl_seconds: 0 };
+  const wanted = {
+    name: "t",
+    user: "",
+    scopes: [] as string[],
+    workspace_ids: [] as string[],
+    ttl_seconds: 0,
+    assistants: [],
+    rate_per_minute: 0,
+  };
 
   test("no scope that the maker lacks, and admin only for administrators", async () => {
     expect(await refusal(tenant.tokens.createToken({ ...wanted, scopes: ["nodes"] }, tenant.as(ada)))).toMatchObject({

@@ -124,6 +124,8 @@ export function toCaller(row: TokenRow): Caller {
     scopes,
     isAdmin: row.is_admin && scopes.includes("admin"),
     workspaceIds: row.workspace_ids.length === 0 ? undefined : row.workspace_ids,
+    ...(row.assistants.length === 0 ? {} : { assistants: row.assistants }),
+    ...(row.rate_per_minute === null ? {} : { ratePerMinute: row.rate_per_minute }),
     ...(row.locale === "" ? {} : { locale: row.locale }),
   };
 }

@@ -3,7 +3,18 @@
 import { MeshError, type TokenId, type UserId } from "@mesh/kernel";
 
 /** What a token may do. `admin` includes all others; `read` is included in each of them. */
-export const SCOPES = ["read", "runs", "apps", "connectors", "nodes", "workspaces", "tokens", "admin"] as const;
+export const SCOPES = [
+  "read",
+  "runs",
+  "tasks",
+  "apps",
+  "connectors",
+  "nodes",
+  "workspaces",
+  "tokens",
+  "files",
+  "admin",
+] as const;
 
 /** One of {@link SCOPES}. */
 export type Scope = (typeof SCOPES)[number];
@@ -22,6 +33,10 @@ export interface Caller {
   readonly locale?: string;
   /** Set when the call came with a browser's session instead of an API token. */
   readonly session?: CallerSession;
+  /** Assistants the token is limited to; absent means all. */
+  readonly assistants?: readonly string[];
+  /** Requests a minute the token was made for; absent means what every token may. */
+  readonly ratePerMinute?: number;
 }
 
 /** The session a caller is logged in with; `tokenId` of the caller is its id. */
@@ -53,6 +68,20 @@ export function requireScope(caller: Caller, needed: Scope): void {
     "permission_denied",
     `this token lacks the scope "${needed}"; make one that has it with: yao token create --scope ${needed}`,
     { details: { scope: needed } },
+  );
+}
+
+/** Whether a token may see and run an assistant. */
+export function mayUseAssistant({ assistants }: Pick<Caller, "assistants">, assistantId: string): boolean {
+  return assistants === undefined || assistants.includes(assistantId);
+}
+
+/** Throws `permission_denied` for a token that is limited to assistants where an operation does not know of that limit. */
+export function requireUnlimited({ assistants }: Pick<Caller, "assistants">): void {
+  if (assistants === undefined) return;
+  throw new MeshError(
+    "permission_denied",
+    `this token may only run and see ${assistants.slice(0, 5).join(", ")}${assistants.length > 5 ? ", …" : ""}; use one that is not limited to assistants`,
   );
 }
 

@@ -43,6 +43,7 @@ export function createTokenApi(deps: TokenApiDeps): TokenApi {
       scopes: [...caller.scopes],
       workspace_ids: [...(caller.workspaceIds ?? [])],
       is_admin: caller.isAdmin,
+      assistants: [...(caller.assistants ?? [])],
     }),
   };
 }
@@ -64,7 +65,7 @@ async function createToken(
   const id = deps.ids.next("tok");
   const token = await deps.store.sql.begin(async (tx) => {
     const user = await userFor(deps, tx, request, { caller, workspaceIds });
-    const scopes = grantedScopes(request, caller, user);
+    const scopes = limitedScopes(request, grantedScopes(request, caller, user));
     const own = await listTokens(tx, user.id);
     if (own.length >= MAX_TOKENS_PER_USER) {
       throw new MeshError(
@@ -79,6 +80,8 @@ async function createToken(
       hash: hashToken(secret),
       scopes,
       workspaceIds,
+      assistants: [...new Set(request.assistants)],
+      ratePerMinute: ownRate(request, caller),
       ttlSeconds: request.ttl_seconds === 0 ? undefined : request.ttl_seconds,
       madeWith: caller.tokenId,
     });
@@ -87,7 +90,13 @@ async function createToken(
       actor: actorOf(caller),
       action: "token.create",
       object: id,
-      detail: { user: user.name, name: request.name, scopes, workspace_ids: workspaceIds },
+      detail: {
+        user: user.name,
+        name: request.name,
+        scopes,
+        workspace_ids: workspaceIds,
+        assistants: request.assistants,
+      },
     });
     return (await listTokens(tx, user.id)).find((row) => row.id === id);
   });
@@ -147,6 +156,29 @@ function grantedScopes(request: CreateTokenRequest, caller: Caller, user: UserRo
   return SCOPES.filter((scope) => scope !== "admin");
 }
 
+// Every other scope reaches further than the assistants it would be limited to.
+function limitedScopes({ assistants, scopes }: CreateTokenRequest, granted: readonly Scope[]): readonly Scope[] {
+  if (assistants.length === 0) return granted;
+  const allowed = granted.filter((scope) => scope === "read" || scope === "runs");
+  const named = scopes.find((scope) => scope !== "read" && scope !== "runs");
+  if (named !== undefined) {
+    throw new MeshError(
+      "invalid_argument",
+      `a token for some assistants holds the scopes "read" and "runs" only, not "${named}"; leave out one or the other`,
+    );
+  }
+  if (allowed.length > 0) return allowed;
+  // An administrator's scope contains them.
+  if (granted.includes("admin")) return ["read", "runs"];
+  throw new MeshError("permission_denied", 'a token for some assistants needs the scope "read" or "runs"');
+}
+
+// A token passes its own quota on: many tokens must not have more than the one that made them.
+function ownRate({ rate_per_minute: wanted }: CreateTokenRequest, { ratePerMinute }: Caller): number | undefined {
+  if (wanted === 0) return ratePerMinute;
+  return Math.min(wanted, ratePerMinute ?? wanted);
+}
+
 async function revoke(deps: TokenApiDeps, ref: string, { caller }: Call): Promise<Record<string, never>> {
   const id = await deps.store.sql.begin(async (tx) => {
     const visible = await listTokens(tx, caller.isAdmin ? undefined : caller.userId);
@@ -178,6 +210,8 @@ function toToken(row: TokenRow): Token {
     user: row.user_name,
     scopes: [...row.scopes],
     workspace_ids: [...row.workspace_ids],
+    assistants: [...row.assistants],
+    rate_per_minute: row.rate_per_minute ?? 0,
     created_at: rfc3339(row.created_at.getTime()),
     expires_at: row.expires_at === null ? undefined : rfc3339(row.expires_at.getTime()),
     last_used_at: row.last_used_at === null ? undefined : rfc3339(row.last_used_at.getTime()),

@@ -12,6 +12,8 @@ export interface TokenRow {
   readonly locale: string;
   readonly scopes: readonly string[];
   readonly workspace_ids: readonly string[];
+  readonly assistants: readonly string[];
+  readonly rate_per_minute: number | null;
   readonly created_at: Date;
   readonly expires_at: Date | null;
   readonly last_used_at: Date | null;
@@ -32,6 +34,9 @@ export interface NewToken {
   readonly hash: Buffer;
   readonly scopes: readonly string[];
   readonly workspaceIds: readonly string[];
+  /** None: no limit. */
+  readonly assistants?: readonly string[];
+  readonly ratePerMinute?: number | undefined;
   /** Seconds; undefined means it does not expire. */
   readonly ttlSeconds: number | undefined;
   /** The token that makes it: the new one does not outlive it. */
@@ -41,8 +46,8 @@ export interface NewToken {
 /** The valid token with this hash. */
 export async function findTokenByHash(sql: Sql, hash: Buffer): Promise<TokenRow | undefined> {
   const [row] = await sql<TokenRow[]>`
-    SELECT t.id, t.name, t.user_id, u.name AS user_name, u.is_admin, u.locale, t.scopes, t.workspace_ids, t.created_at, t.expires_at,
-      t.last_used_at
+    SELECT t.id, t.name, t.user_id, u.name AS user_name, u.is_admin, u.locale, t.scopes, t.workspace_ids, t.assistants,
+      t.rate_per_minute, t.created_at, t.expires_at, t.last_used_at
     FROM tokens t JOIN users u ON u.id = t.user_id
     WHERE t.hash = ${hash} AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())
       AND u.disabled_at IS NULL`;
@@ -59,8 +64,9 @@ export async function touchToken(sql: Sql, id: string): Promise<void> {
 /** Stores a token. */
 export async function insertToken(sql: Sql | Tx, token: NewToken): Promise<void> {
   await sql`
-    INSERT INTO tokens (id, user_id, name, hash, scopes, workspace_ids, expires_at)
+    INSERT INTO tokens (id, user_id, name, hash, scopes, workspace_ids, assistants, rate_per_minute, expires_at)
     VALUES (${token.id}, ${token.userId}, ${token.name}, ${token.hash}, ${[...token.scopes]}, ${[...token.workspaceIds]},
+      ${[...(token.assistants ?? [])]}, ${token.ratePerMinute ?? null},
       LEAST(now() + make_interval(secs => ${token.ttlSeconds ?? null}::double precision),
         (SELECT expires_at FROM tokens WHERE id = ${token.madeWith ?? null})))`;
 }
@@ -68,8 +74,8 @@ export async function insertToken(sql: Sql | Tx, token: NewToken): Promise<void>
 /** Valid tokens of one user, or of all when `userId` is undefined; newest first. */
 export async function listTokens(sql: Sql | Tx, userId: string | undefined): Promise<readonly TokenRow[]> {
   return sql<TokenRow[]>`
-    SELECT t.id, t.name, t.user_id, u.name AS user_name, u.is_admin, u.locale, t.scopes, t.workspace_ids, t.created_at, t.expires_at,
-      t.last_used_at
+    SELECT t.id, t.name, t.user_id, u.name AS user_name, u.is_admin, u.locale, t.scopes, t.workspace_ids, t.assistants,
+      t.rate_per_minute, t.created_at, t.expires_at, t.last_used_at
     FROM tokens t JOIN users u ON u.id = t.user_id
     WHERE (${userId ?? null}::text IS NULL OR t.user_id = ${userId ?? null})
       AND t.revoked_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > now())

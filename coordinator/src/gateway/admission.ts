@@ -10,9 +10,9 @@
 
 import { MeshError } from "@mesh/kernel";
 
-import { ANONYMOUS, type Caller, requireScope, type Scope } from "../auth/caller.ts";
+import { ANONYMOUS, type Caller, requireScope, requireUnlimited, type Scope } from "../auth/caller.ts";
 import { BrowserPolicy, type BrowserRequest, requireCsrfToken, sessionOf } from "./browser.ts";
-import type { RateLimiter, RateState } from "./rate-limit.ts";
+import type { RateLimiter, RateOptions, RateState } from "./rate-limit.ts";
 
 /** Turns the text of a token into the caller it stands for; throws `unauthenticated`. */
 export interface Authenticator {
@@ -31,6 +31,12 @@ export interface Origin {
   readonly browser?: BrowserRequest;
   /** Without a token it is done for nobody, with one for its caller: only of operations of scope `none`. */
   readonly mayHaveCaller?: boolean;
+}
+
+/** What an operation is prepared for. */
+export interface Preparation {
+  /** It holds tokens that are limited to assistants to their limit; all others refuse them. */
+  readonly knowsAssistants?: boolean;
 }
 
 /** An admitted request. */
@@ -57,7 +63,7 @@ export class Admission {
   }
 
   /** The caller of a request that needs `scope`. */
-  async admit(scope: Scope | "none", origin: Origin): Promise<Admitted> {
+  async admit(scope: Scope | "none", origin: Origin, { knowsAssistants }: Preparation = {}): Promise<Admitted> {
     const byAddress = `address:${origin.address}`;
     const bearer = bearerToken(origin.authorization);
     const cookie = bearer === undefined ? this.#cookie(origin.browser) : undefined;
@@ -71,12 +77,15 @@ export class Admission {
     this.charge(caller, origin.onRate);
     requireSession(caller, cookie, origin.browser);
     requireScope(caller, scope);
+    if (knowsAssistants !== true) requireUnlimited(caller);
     return { caller, token };
   }
 
   /** Takes one unit from the caller's bucket; throws `resource_exhausted`. */
   charge(caller: Caller, onRate?: (state: RateState) => void): void {
-    this.#charge(`token:${caller.tokenId}`, onRate);
+    const own = caller.ratePerMinute;
+    const quota = own === undefined ? undefined : { perMinute: own, burst: own };
+    this.#charge(`token:${caller.tokenId}`, onRate, quota);
   }
 
   /** Whether a token still stands for a caller; for streams that outlive their admission. */
@@ -123,8 +132,8 @@ export class Admission {
     if (state !== undefined && !state.allowed) throw tooMany(state);
   }
 
-  #charge(key: string, onRate: ((state: RateState) => void) | undefined): void {
-    const state = this.#limiter?.take(key);
+  #charge(key: string, onRate: ((state: RateState) => void) | undefined, quota?: RateOptions): void {
+    const state = this.#limiter?.take(key, quota);
     if (state === undefined) return;
     onRate?.(state);
     if (!state.allowed) throw tooMany(state);

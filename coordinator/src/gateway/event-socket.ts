@@ -31,6 +31,8 @@ export interface EventSocketDeps {
   readonly ids: Ids;
 }
 
+/** What a session reads are runs, whose handler holds tokens to their assistants. */
+const RUNS_ONLY = { knowsAssistants: true };
 const MAX_FRAME_BYTES = 64 * 1024;
 const MAX_SUBSCRIPTIONS = 100;
 const MAX_BUFFERED_BYTES = 1024 * 1024;
@@ -165,7 +167,7 @@ class EventSocket {
     const address = this.#request.socket.remoteAddress ?? "";
     try {
       const browser = authorization === undefined ? { browser: upgradeOf(this.#request) } : {};
-      this.#session = await this.#deps.admission.admit("read", { authorization, address, ...browser });
+      this.#session = await this.#deps.admission.admit("read", { authorization, address, ...browser }, RUNS_ONLY);
       this.#send({ type: "ready", user: this.#session.caller.userName });
     } catch (thrown) {
       this.#refuse(thrown);

@@ -65,17 +65,22 @@ export const labels: z.ZodOptional<z.ZodRecord<z.ZodString, z.ZodString>> = z
 const MAX_STRUCT_CHARS = 65_536;
 const MAX_STRUCT_DEPTH = 32;
 
-/** A JSON object of at most 64 KB, 32 levels deep. */
-export const struct: z.ZodOptional<z.ZodRecord<z.ZodString, z.ZodUnknown>> = z
-  .record(z.string(), z.unknown())
-  .superRefine((value, context) => {
-    const problem = structProblem(value);
-    if (problem !== undefined) context.addIssue({ code: "custom", message: problem });
-  })
-  .optional();
+/** A JSON object of at most that many characters, 32 levels deep. */
+export function structUpTo(maxChars: number): z.ZodOptional<z.ZodRecord<z.ZodString, z.ZodUnknown>> {
+  return z
+    .record(z.string(), z.unknown())
+    .superRefine((value, context) => {
+      const problem = jsonProblem(value, maxChars);
+      if (problem !== undefined) context.addIssue({ code: "custom", message: problem });
+    })
+    .optional();
+}
 
-/** Walks with its own stack: the depth of the input must not become the depth of ours. */
-function structProblem(root: unknown): string | undefined {
+/** A JSON object of at most 64 KB, 32 levels deep. */
+export const struct: z.ZodOptional<z.ZodRecord<z.ZodString, z.ZodUnknown>> = structUpTo(MAX_STRUCT_CHARS);
+
+/** What is wrong with a JSON value: too much, too deep or a NUL. Walks with its own stack: its depth must not become ours. */
+export function jsonProblem(root: unknown, maxChars: number): string | undefined {
   const rest: { readonly value: unknown; readonly depth: number }[] = [{ value: root, depth: 0 }];
   let chars = 0;
   for (let item = rest.pop(); item !== undefined; item = rest.pop()) {
@@ -92,7 +97,7 @@ function structProblem(root: unknown): string | undefined {
       }
     }
     chars += 4;
-    if (chars > MAX_STRUCT_CHARS) return `is larger than ${MAX_STRUCT_CHARS / 1024} KB`;
+    if (chars > maxChars) return `is larger than ${maxChars / 1024} KB`;
   }
   return undefined;
 }

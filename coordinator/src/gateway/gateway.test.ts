@@ -11,6 +11,7 @@ test("the gateway starts and stops cleanly at any moment", async () => {
     createGateway({
       config: { host: "127.0.0.1", httpPort: 0, grpcPort: 0, version: "0", graceMs: 100 },
       api: scriptedApi().api,
+      contents: { open: () => Promise.reject(new MeshError("not_found", "none")) },
       authenticator: { authenticate: () => Promise.reject(new MeshError("unauthenticated", "no")) },
       log: silentLogger,
       metrics: createMetrics({ processMetrics: false }),

@@ -14,6 +14,7 @@ import type { FastifyInstance } from "fastify";
 
 import { Admission, type Authenticator } from "./admission.ts";
 import { BrowserPolicy } from "./browser.ts";
+import { contentHandler, type FileContents } from "./content-route.ts";
 import { ErrorLog } from "./error-log.ts";
 import { EventSockets } from "./event-socket.ts";
 import { feedEvents, runEvents } from "./event-kind.ts";
@@ -25,6 +26,7 @@ import { addMcpRoute } from "./mcp-route.ts";
 import { NatsTunnels, type NatsWebsocket } from "./nats-tunnel.ts";
 import { addOidcRoutes, type OidcRouteDeps } from "./oidc-route.ts";
 import { OpenStreams } from "./open-streams.ts";
+import { addOpenAiRoutes } from "./openai-route.ts";
 import type { Api } from "./operation.ts";
 import { type Operation, operationOf } from "./operations.ts";
 import { RateLimiter, type RateOptions } from "./rate-limit.ts";
@@ -58,6 +60,7 @@ export interface GatewayConfig {
 export interface GatewayDeps {
   readonly config: GatewayConfig;
   readonly api: Api;
+  readonly contents: FileContents;
   readonly authenticator: Authenticator;
   readonly log: Logger;
   readonly metrics: Metrics;
@@ -84,6 +87,7 @@ export interface Gateway extends Service {
 
 const READY_MS = 2_000;
 const MAX_UNARY_MS = 30_000;
+const MAX_COPY_MS = 600_000;
 
 /** Puts the gateway together; it listens only from `listen` or `run` on. */
 export function createGateway(deps: GatewayDeps): Gateway {
@@ -117,13 +121,12 @@ interface Parts {
 
 function assemble(deps: GatewayDeps): Parts {
   const { api, clock, ids, config } = deps;
-  const limiter = config.rate === undefined ? undefined : new RateLimiter(clock, config.rate);
   const { publicUrl } = config;
   const policy = new BrowserPolicy({
     ...(publicUrl === undefined ? {} : { publicUrl: () => publicUrl }),
     hostNames: config.hostNames ?? [],
   });
-  const admission = new Admission(deps.authenticator, limiter, policy);
+  const admission = new Admission(deps.authenticator, new RateLimiter(clock, config.rate), policy);
   const errors = new ErrorLog(deps.log);
   const streams = new OpenStreams({ admission, clock });
   const sockets = new EventSockets({ api, admission, streams, clock, ids });
@@ -136,7 +139,7 @@ function assemble(deps: GatewayDeps): Parts {
     ...(config.tls === undefined ? {} : { tls: config.tls }),
   };
   const app = createHttpApp(http, options);
-  const special = specialHandlers(http, streams);
+  const special = specialHandlers(http, streams, deps.contents);
   const isSecure = (): boolean => config.tls !== undefined || publicUrl?.startsWith("https:") === true;
   const finishOf = sessionCookies(isSecure);
   const replace = (operation: Operation): HttpHandler | undefined => {
@@ -146,6 +149,7 @@ function assemble(deps: GatewayDeps): Parts {
   addRoutes(app, http, { ...options, replace });
   if (deps.oidc !== undefined) addOidcRoutes(app, { admission, policy, oidc: deps.oidc, isSecure });
   addMcpRoute(app, { ...http, streams });
+  addOpenAiRoutes(app, { ...http, streams });
   const rpc = createRpcServer(
     grpcServices({ api, admission, streams }),
     {
@@ -181,12 +185,15 @@ function assemble(deps: GatewayDeps): Parts {
 }
 
 /** Handlers of the rows that do more than answer once, by method. */
-function specialHandlers(http: HttpDeps, streams: OpenStreams): ReadonlyMap<string, HttpHandler> {
+function specialHandlers(http: HttpDeps, streams: OpenStreams, contents: FileContents): ReadonlyMap<string, HttpHandler> {
   const deps = { streams, errors: http.errors, clock: http.clock };
   const page = (operation: Operation): HttpHandler => answerOnce(http, operation, MAX_UNARY_MS);
   return new Map([
     ["listRunEvents", eventSourceHandler(deps, runEvents(http.api), page(operationOf("runs", "listRunEvents")))],
     ["listFeed", eventSourceHandler(deps, feedEvents(http.api), page(operationOf("feed", "listFeed")))],
+    ["downloadFile", contentHandler({ ...deps, contents })],
+    // As much as a gigabyte goes from device to device.
+    ["copyFile", answerOnce(http, operationOf("files", "copyFile"), MAX_COPY_MS)],
   ]);
 }
 

@@ -23,6 +23,9 @@ const DEFINITIONS: Readonly<Record<string, Readonly<Record<string, MethodDefinit
   system: proto.SystemServiceService,
   accounts: proto.AccountServiceService,
   feed: proto.FeedServiceService,
+  boards: proto.BoardServiceService,
+  tasks: proto.TaskServiceService,
+  inbox: proto.InboxServiceService,
 } as never;
 
 interface MethodDefinition {
@@ -44,6 +47,12 @@ const NEEDED: Readonly<Record<string, object>> = {
   changePassword: { password: "ten or more" },
   putSecret: { workspace: "x", name: "NAME", value: "v" },
   removeSecret: { workspace: "x", name: "NAME" },
+  createBoard: { workspace: "x", name: "b" },
+  moveTask: { task: "x", column: "c" },
+  updateTasks: { workspace: "x", action: "archive" },
+  putSchedule: { task: "x", schedule: { cron: "0 9 * * *" } },
+  previewSchedule: { cron: "0 9 * * *" },
+  markInbox: { state: "read" },
   pushApp: { workspace: "x", app: "a", bundle: Buffer.from("b") },
 };
 

@@ -4,11 +4,16 @@ import { isObject, MeshError } from "@mesh/kernel";
 import {
   AccountServiceService,
   AppServiceService,
+  BoardServiceService,
   ConnectorServiceService,
+  DocumentServiceService,
   FeedServiceService,
+  FileServiceService,
+  InboxServiceService,
   NodeServiceService,
   RunServiceService,
   SystemServiceService,
+  TaskServiceService,
   TokenServiceService,
   WorkspaceServiceService,
 } from "@mesh/proto";
@@ -36,6 +41,11 @@ const DEFINITIONS: Readonly<Record<keyof Api, RpcService["definition"]>> = {
   system: SystemServiceService,
   accounts: AccountServiceService,
   feed: FeedServiceService,
+  files: FileServiceService,
+  documents: DocumentServiceService,
+  boards: BoardServiceService,
+  tasks: TaskServiceService,
+  inbox: InboxServiceService,
 };
 
 /** All services. */
@@ -80,11 +90,12 @@ async function admit(
 ): Promise<{ readonly call: Call; readonly token: string }> {
   const [authorization] = rpc.metadata.get("authorization");
   const address = withoutPort(rpc.peer);
-  const { caller, token } = await deps.admission.admit(operation.scope, {
+  const origin = {
     authorization: typeof authorization === "string" ? authorization : undefined,
     address,
     ...(operation.mayHaveCaller === true ? { mayHaveCaller: true } : {}),
-  });
+  };
+  const { caller, token } = await deps.admission.admit(operation.scope, origin, operation);
   const [agent] = rpc.metadata.get("user-agent");
   const client = { address, userAgent: typeof agent === "string" ? agent.slice(0, 300) : "" };
   return { call: { caller, signal: rpc.signal, requestId: rpc.requestId, transport: "grpc", client }, token };

@@ -132,7 +132,7 @@ export function sendError(
   request: FastifyRequest,
   reply: FastifyReply,
 ): void {
-  const error = fromFastify(thrown);
+  const error = asMeshError(thrown);
   const problem = toProblem(error, request.id);
   deps.errors.report(error, { requestId: request.id, path: request.url.split("?", 1)[0] ?? "", transport: "http" });
   // The refused body is still on its way. It is read and thrown away: closing now would reset the connection, and the
@@ -148,17 +148,18 @@ export function sendError(
 /** Admits a request outside the table. */
 export async function admitted(
   deps: Pick<HttpDeps, "admission">,
-  { scope, mayHaveCaller }: Pick<Operation, "scope" | "mayHaveCaller">,
+  demand: Pick<Operation, "scope" | "mayHaveCaller" | "knowsAssistants">,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<HttpCall> {
-  const { caller, token } = await deps.admission.admit(scope, {
+  const origin = {
     authorization: request.headers.authorization,
     address: request.ip,
-    onRate: (state) => void reply.headers(rateHeaders(state)),
+    onRate: (state: RateState) => void reply.headers(rateHeaders(state)),
     browser: browserOf(request),
-    ...(mayHaveCaller === true ? { mayHaveCaller } : {}),
-  });
+    ...(demand.mayHaveCaller === true ? { mayHaveCaller: true } : {}),
+  };
+  const { caller, token } = await deps.admission.admit(demand.scope, origin, demand);
   const controller = new AbortController();
   reply.raw.once("close", () => controller.abort(new MeshError("cancelled", "the client has gone away")));
   const client = { address: request.ip, userAgent: (request.headers["user-agent"] ?? "").slice(0, 300) };
@@ -244,15 +245,22 @@ function addParsers(app: FastifyInstance): void {
 }
 
 function rateHeaders(state: RateState): Readonly<Record<string, string>> {
+  const { limit, remaining, resetSeconds, windowSeconds } = state;
   return {
-    "ratelimit-limit": String(state.limit),
-    "ratelimit-remaining": String(state.remaining),
-    "ratelimit-reset": String(state.resetSeconds),
+    "ratelimit-limit": String(limit),
+    "ratelimit-remaining": String(remaining),
+    "ratelimit-reset": String(resetSeconds),
+    // As the draft of the IETF has them, and as clients of OpenAI read them.
+    "ratelimit-policy": `"requests";q=${limit};w=${windowSeconds}`,
+    ratelimit: `"requests";r=${remaining};t=${resetSeconds}`,
+    "x-ratelimit-limit-requests": String(limit),
+    "x-ratelimit-remaining-requests": String(remaining),
+    "x-ratelimit-reset-requests": `${resetSeconds}s`,
   };
 }
 
-/** Fastify's own refusals, by status. */
-function fromFastify(thrown: unknown): MeshError {
+/** Anything a route threw, Fastify's own refusals included. */
+export function asMeshError(thrown: unknown): MeshError {
   const status = thrown instanceof Error && "statusCode" in thrown ? thrown.statusCode : undefined;
   switch (thrown instanceof MeshError ? undefined : status) {
     case 413: {

@@ -47,7 +47,7 @@ export function addMcpRoute(app: FastifyInstance, deps: McpRouteDeps): void {
     method: ["GET", "POST", "DELETE"],
     url: PATH,
     onRequest: async (request, reply) => {
-      calls.set(request, await admitted(deps, { scope: "runs" }, request, reply));
+      calls.set(request, await admitted(deps, { scope: "runs", knowsAssistants: true }, request, reply));
       if (request.method === "POST") requireJson(request);
     },
     handler: async (request, reply) => {

@@ -18,6 +18,11 @@ const TITLES: Readonly<Record<Operation["service"], string>> = {
   system: "System",
   accounts: "Accounts",
   feed: "Feed",
+  files: "Files",
+  documents: "Documents",
+  boards: "Boards",
+  tasks: "Tasks",
+  inbox: "Inbox",
 };
 
 const PROBLEM: Schema = {

@@ -29,6 +29,8 @@ export interface OperationRow<Request> {
   readonly mayHaveCaller?: true;
   /** The handler gives a stream. */
   readonly streaming: boolean;
+  /** Tokens that are limited to assistants may call it: its handler holds them to that. */
+  readonly knowsAssistants?: true;
 }
 
 /** What may differ from the usual. */
@@ -38,6 +40,7 @@ export interface RowOptions {
   readonly idempotencyField?: string;
   readonly mayHaveCaller?: true;
   readonly streaming?: true;
+  readonly knowsAssistants?: true;
 }
 
 /** What a schema gives, as a generated type wants it: it never looks at a field that is undefined. */
@@ -79,6 +82,7 @@ export function row<Schema extends z.ZodObject, Request>(
     successStatus: options.successStatus ?? 200,
     streaming: options.streaming ?? false,
     ...(options.rawBody === undefined ? {} : { rawBody: options.rawBody }),
+    ...(options.knowsAssistants === undefined ? {} : { knowsAssistants: options.knowsAssistants }),
     ...(options.idempotencyField === undefined ? {} : { idempotencyField: options.idempotencyField }),
     ...(options.mayHaveCaller === undefined ? {} : { mayHaveCaller: options.mayHaveCaller }),
   };

@@ -96,9 +96,13 @@ import type {
 
 import type { Caller } from "../auth/caller.ts";
 import type { AccountApi } from "./api/account.ts";
+import type { BoardApi, InboxApi, TaskApi } from "./api/board.ts";
 import type { FeedApi } from "./api/feed.ts";
+import type { DocumentApi, FileApi } from "./api/files.ts";
 
+export type { BoardApi, InboxApi, TaskApi } from "./api/board.ts";
 export type { FeedApi } from "./api/feed.ts";
+export type { DocumentApi, FileApi } from "./api/files.ts";
 export type { Caller } from "../auth/caller.ts";
 export type { AccountApi } from "./api/account.ts";
 
@@ -212,4 +216,9 @@ export interface Api {
   readonly system: SystemApi;
   readonly accounts: AccountApi;
   readonly feed: FeedApi;
+  readonly files: FileApi;
+  readonly documents: DocumentApi;
+  readonly boards: BoardApi;
+  readonly tasks: TaskApi;
+  readonly inbox: InboxApi;
 }

@@ -19,6 +19,11 @@ const SERVICES: Readonly<Record<string, string>> = {
   SystemService: "system",
   AccountService: "accounts",
   FeedService: "feed",
+  FileService: "files",
+  DocumentService: "documents",
+  BoardService: "boards",
+  TaskService: "tasks",
+  InboxService: "inbox",
 };
 
 /** `Service.method` to `VERB /path` as the comments of the proto files say. */

@@ -9,12 +9,15 @@ import { MeshError } from "@mesh/kernel";
 import type { z } from "zod";
 
 import { ACCOUNT_ROWS } from "./account-rows.ts";
+import { BOARD_ROWS, INBOX_ROWS } from "./board-rows.ts";
 import { FEED_ROWS } from "./feed-rows.ts";
+import { DOCUMENT_ROWS, FILE_ROWS } from "./file-rows.ts";
 import { NODE_ROWS } from "./node-rows.ts";
 import type { Api, Call } from "./operation.ts";
 import type { OperationRow } from "./operation-row.ts";
 import { RUN_ROWS } from "./run-rows.ts";
 import { SYSTEM_ROWS, TOKEN_ROWS } from "./system-rows.ts";
+import { TASK_ROWS } from "./task-rows.ts";
 import { APP_ROWS, CONNECTOR_ROWS, WORKSPACE_ROWS } from "./workspace-rows.ts";
 
 /** A row with its place in the table. */
@@ -34,6 +37,11 @@ const TABLE: { readonly [S in keyof Api]: { readonly [M in keyof Api[S]]: Operat
   system: SYSTEM_ROWS,
   accounts: ACCOUNT_ROWS,
   feed: FEED_ROWS,
+  files: FILE_ROWS,
+  documents: DOCUMENT_ROWS,
+  boards: BOARD_ROWS,
+  tasks: TASK_ROWS,
+  inbox: INBOX_ROWS,
 };
 
 /** All operations. */

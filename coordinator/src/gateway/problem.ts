@@ -7,6 +7,7 @@
 
 import { type ErrorCode, MeshError } from "@mesh/kernel";
 import { internalText } from "@mesh/rpc";
+import { KEY_REUSED } from "@mesh/store";
 
 /** The body of an error response. */
 export interface Problem {
@@ -44,6 +45,9 @@ const HTTP: Readonly<Record<ErrorCode, readonly [status: number, title: string]>
   unauthenticated: [401, "Not authenticated"],
 };
 
+/** The same idempotency key with another request: the request is sound, and repeating it will never help. */
+const REUSED = [422, "Idempotency key used for another request"] as const;
+
 /** A MeshError whose HTTP status is not the usual one of its code, such as 405 or 413. */
 export class HttpError extends MeshError {
   override readonly name = "HttpError";
@@ -59,7 +63,7 @@ export class HttpError extends MeshError {
 
 /** The problem that tells about this error. */
 export function toProblem(error: MeshError, requestId: string): Problem {
-  const [usualStatus, usualTitle] = HTTP[error.code];
+  const [usualStatus, usualTitle] = error.details?.["reason"] === KEY_REUSED ? REUSED : HTTP[error.code];
   const hidden = error.code === "internal" || error.code === "unknown";
   const { errors, ...rest } = hidden ? {} : (error.details ?? {});
   return {
@@ -79,5 +83,7 @@ export function problemHeaders(error: MeshError): Readonly<Record<string, string
   if (error.code === "unauthenticated") return { "www-authenticate": 'Bearer realm="yao"' };
   const retryAfter = error.details?.["retry_after_seconds"];
   if (typeof retryAfter === "number") return { "retry-after": String(retryAfter) };
+  // Some clients send a 409 again by themselves; what was refused for good must not be.
+  if (error.details?.["should_retry"] === false) return { "x-should-retry": "false" };
   return error.code === "unavailable" ? { "retry-after": "1" } : {};
 }

@@ -40,6 +40,8 @@ export const TOKEN_ROWS: { readonly [M in keyof TokenApi]: OperationRow<Paramete
           .optional(),
         workspace_ids: texts(100, 64),
         ttl_seconds: optionalInt(0, TEN_YEARS_SECONDS),
+        assistants: texts(100, 200),
+        rate_per_minute: optionalInt(0, 1_000_000),
       }),
       message: CreateTokenRequest,
     },
@@ -57,12 +59,16 @@ export const TOKEN_ROWS: { readonly [M in keyof TokenApi]: OperationRow<Paramete
     input: z.strictObject({ token: reference }),
     message: RevokeTokenRequest,
   }),
-  whoAmI: row("GET /v1/whoami", {
-    scope: "read",
-    summary: "Tells what the caller's token may do.",
-    input: nothing,
-    message: WhoAmIRequest,
-  }),
+  whoAmI: row(
+    "GET /v1/whoami",
+    {
+      scope: "read",
+      summary: "Tells what the caller's token may do.",
+      input: nothing,
+      message: WhoAmIRequest,
+    },
+    { knowsAssistants: true },
+  ),
 };
 
 /** What SystemService accepts, and where. */

@@ -55,18 +55,26 @@ export const WORKSPACE_ROWS: { readonly [M in keyof WorkspaceApi]: OperationRow<
     },
     { successStatus: 201 },
   ),
-  listWorkspaces: row("GET /v1/workspaces", {
-    scope: "read",
-    summary: "Lists the workspaces the caller belongs to.",
-    input: z.strictObject({}),
-    message: ListWorkspacesRequest,
-  }),
-  getWorkspace: row("GET /v1/workspaces/{workspace}", {
-    scope: "read",
-    summary: "Reads one workspace by id or name.",
-    input: byWorkspace,
-    message: GetWorkspaceRequest,
-  }),
+  listWorkspaces: row(
+    "GET /v1/workspaces",
+    {
+      scope: "read",
+      summary: "Lists the workspaces the caller belongs to.",
+      input: z.strictObject({}),
+      message: ListWorkspacesRequest,
+    },
+    { knowsAssistants: true },
+  ),
+  getWorkspace: row(
+    "GET /v1/workspaces/{workspace}",
+    {
+      scope: "read",
+      summary: "Reads one workspace by id or name.",
+      input: byWorkspace,
+      message: GetWorkspaceRequest,
+    },
+    { knowsAssistants: true },
+  ),
   deleteWorkspace: row("DELETE /v1/workspaces/{workspace}", {
     scope: "workspaces",
     summary: "Deletes an empty workspace, or all it holds with force.",
@@ -136,18 +144,26 @@ export const APP_ROWS: { readonly [M in keyof AppApi]: OperationRow<Parameters<A
     input: byApp,
     message: RemoveAppRequest,
   }),
-  listAssistants: row("GET /v1/workspaces/{workspace}/assistants", {
-    scope: "read",
-    summary: "Lists the assistants of all apps of a workspace.",
-    input: byWorkspace,
-    message: ListAssistantsRequest,
-  }),
-  getAssistant: row("GET /v1/workspaces/{workspace}/assistants/{assistant}", {
-    scope: "read",
-    summary: "Reads one assistant.",
-    input: z.strictObject({ workspace: reference, assistant: reference }),
-    message: GetAssistantRequest,
-  }),
+  listAssistants: row(
+    "GET /v1/workspaces/{workspace}/assistants",
+    {
+      scope: "read",
+      summary: "Lists the assistants of all apps of a workspace.",
+      input: byWorkspace,
+      message: ListAssistantsRequest,
+    },
+    { knowsAssistants: true },
+  ),
+  getAssistant: row(
+    "GET /v1/workspaces/{workspace}/assistants/{assistant}",
+    {
+      scope: "read",
+      summary: "Reads one assistant.",
+      input: z.strictObject({ workspace: reference, assistant: reference }),
+      message: GetAssistantRequest,
+    },
+    { knowsAssistants: true },
+  ),
 };
 
 /** What ConnectorService accepts, and where. */

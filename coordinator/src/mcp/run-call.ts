@@ -99,7 +99,12 @@ async function createRun(api: Api, wish: RunWish, call: HttpCall): Promise<strin
   return run.id;
 }
 
-async function cancelRun({ api, errors }: RunCallDeps, run: string, call: HttpCall): Promise<void> {
+/** Cancels a run that nobody waits for any more; a failure is only logged. */
+export async function cancelRun(
+  { api, errors }: Pick<RunCallDeps, "api" | "errors">,
+  run: string,
+  call: HttpCall,
+): Promise<void> {
   // The signal of the call may be the reason for this.
   const signal = new AbortController().signal;
   const operation = operationOf("runs", "cancelRun");

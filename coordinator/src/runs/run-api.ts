@@ -13,24 +13,23 @@ import {
 import type { Store } from "@mesh/store";
 
 import type { Access, Need } from "../auth/access.ts";
-import { actorOf } from "../auth/caller.ts";
+import { actorOf, mayUseAssistant } from "../auth/caller.ts";
 import type { Call, RunApi } from "../gateway/operation.ts";
 import type { StoredSettings } from "../workspaces/setting.ts";
 import { toAnswer } from "./answer-rule.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { EventTail } from "./event-tail.ts";
 import { endsRun, requireReached, toRunEvent, withSnapshots } from "./event-view.ts";
-import { type AssistantSource, findNode, requestCancel } from "./run-api-store.ts";
-import type { RunDraft } from "./run-draft.ts";
+import { type AssistantSource, findNode, type NodeRef, requestCancel, sourceOf } from "./run-api-store.ts";
+import { DEFAULT_QUEUE_TTL_S, DEFAULT_TIMEOUT_S, type RunDraft } from "./run-draft.ts";
 import { listEvents, listRuns, type RunRow, type StoredRequirements } from "./run-row.ts";
 import { requireMayRun, withLocale } from "./run-right.ts";
 import { isTerminal, type OnLost, toRunState } from "./run-state.ts";
 import { toRun } from "./run-view.ts";
+import { resolveRequirements, unknownNode } from "./requirements.ts";
 import { RunReads } from "./run-reads.ts";
 import { recordAnswer } from "./waiting-store.ts";
 
-const DEFAULT_TIMEOUT_S = 3600;
-const DEFAULT_QUEUE_TTL_S = 86_400;
 /** Leaves room for the workspace's connectors in a message of 1 MB. */
 const MAX_WORK_BYTES = 768 * 1024;
 
@@ -53,7 +52,7 @@ export function createRunApi(given: Omit<RunApiDeps, "reads">): RunApi {
     createRun: async (request, call) => {
       const draft = await toDraft(deps, request, call);
       const runId = await deps.dispatcher.create(draft);
-      return { run: toRun(await mustFind(deps, runId)) };
+      return { run: toRun(await mustFind(deps, runId)), replayed: runId !== draft.id };
     },
     listRuns: async (request, call) => {
       const workspace = await deps.access.workspace(call.caller, request.workspace, "read");
@@ -66,6 +65,7 @@ export function createRunApi(given: Omit<RunApiDeps, "reads">): RunApi {
         workspaceId: workspace.id,
         state: request.state,
         nodeId,
+        assistants: call.caller.assistants,
         before: request.cursor,
         limit,
       });
@@ -83,7 +83,8 @@ export function createRunApi(given: Omit<RunApiDeps, "reads">): RunApi {
 async function toDraft(deps: RunApiDeps, request: CreateRunRequest, call: Call): Promise<RunDraft> {
   requireFits(request);
   const workspace = await deps.access.workspace(call.caller, request.workspace, "write");
-  const assistant = await deps.reads.assistant(workspace.id, request.assistant);
+  const isAllowed = mayUseAssistant(call.caller, request.assistant);
+  const assistant = isAllowed ? await deps.reads.assistant(workspace.id, request.assistant) : undefined;
   if (assistant === undefined) {
     throw new MeshError(
       "not_found",
@@ -98,9 +99,9 @@ async function toDraft(deps: RunApiDeps, request: CreateRunRequest, call: Call):
     assistantId: request.assistant,
     ...sourceOf(assistant),
     input: request.input,
-    options: request.options ?? {},
-    metadata: withLocale(request.metadata ?? {}, call.caller),
-    requirements: await toRequirements(deps, request, workspace.id, settings),
+    options: optionsOf(request),
+    metadata: withLocale(metadataOf(request), call.caller),
+    requirements: await resolveRequirements(deps.store.sql, request.requirements, workspace.id, settings),
     onLost: toOnLost(request.on_lost),
     priority: request.priority,
     timeoutMs: (request.timeout_seconds || DEFAULT_TIMEOUT_S) * 1000,
@@ -111,56 +112,30 @@ async function toDraft(deps: RunApiDeps, request: CreateRunRequest, call: Call):
   };
 }
 
-function sourceOf({
-  appId,
-  appName,
-  appVersion,
-  bundleDigest,
-}: AssistantSource): Omit<AssistantSource, "workspaceId" | "id" | "settings"> {
-  return { appId, appName, appVersion, bundleDigest };
-}
-
 // A run travels to its device in one message; characters are bounded by the gateway, bytes here.
-function requireFits({ input, options, metadata }: CreateRunRequest): void {
-  const bytes = Buffer.byteLength(input) + Buffer.byteLength(JSON.stringify([options, metadata]));
+function requireFits({ input, options, metadata, messages_json: messages }: CreateRunRequest): void {
+  const bytes = Buffer.byteLength(input + messages) + Buffer.byteLength(JSON.stringify([options, metadata]));
   if (bytes <= MAX_WORK_BYTES) return;
   throw new MeshError(
     "invalid_argument",
-    `input, options and metadata of a run are at most ${MAX_WORK_BYTES / 1024} KB together; these have ${Math.ceil(bytes / 1024)} KB`,
+    `input, messages, options and metadata of a run are at most ${MAX_WORK_BYTES / 1024} KB together; these have ${Math.ceil(bytes / 1024)} KB`,
   );
 }
 
-async function toRequirements(
-  deps: RunApiDeps,
-  request: CreateRunRequest,
-  workspaceId: string,
-  settings: StoredSettings,
-): Promise<StoredRequirements> {
-  const wanted = request.requirements;
-  const base = {
-    labels: wanted?.labels ?? {},
-    os: wanted?.os ?? "",
-    arch: wanted?.arch ?? "",
-    tools: wanted?.tools ?? [],
-  };
-  if (wanted === undefined || wanted.node === "") return { node_id: "", node: "", ...base };
-  const node = await mustFindNode(deps, wanted.node);
-  const isLeftOut = settings.node_ids !== undefined && !settings.node_ids.includes(node.id);
-  if (isLeftOut || (node.workspace_ids.length > 0 && !node.workspace_ids.includes(workspaceId))) {
-    throw new MeshError(
-      "failed_precondition",
-      `device ${node.name} does not serve this workspace; choose another device`,
-    );
-  }
-  return { node_id: node.id, node: node.name, ...base };
+/** A conversation travels among the options: that is where a device reads it. */
+function optionsOf({ options, messages_json: messages }: CreateRunRequest): Readonly<Record<string, unknown>> {
+  if (messages === "") return options ?? {};
+  // The gateway has read it once: it is a list of messages.
+  return { ...options, messages: JSON.parse(messages) as unknown };
 }
 
-async function mustFindNode(
-  deps: RunApiDeps,
-  ref: string,
-): Promise<{ id: string; name: string; workspace_ids: string[] }> {
+function metadataOf({ metadata, chat }: CreateRunRequest): Readonly<Record<string, unknown>> {
+  return chat === "" ? (metadata ?? {}) : { ...metadata, chat_id: chat };
+}
+
+async function mustFindNode(deps: RunApiDeps, ref: string): Promise<NodeRef> {
   const node = await findNode(deps.store.sql, ref);
-  if (node === undefined) throw new MeshError("not_found", `device "${ref}" is not known; see yao node list`);
+  if (node === undefined) throw unknownNode(ref);
   return node;
 }
 
@@ -177,7 +152,9 @@ async function mustFind(deps: RunApiDeps, runId: string): Promise<RunRow> {
 }
 
 async function allowed(deps: RunApiDeps, runId: string, call: Call, need: Need): Promise<RunRow> {
-  const row = isId("run", runId) ? await deps.reads.run(runId) : undefined;
+  const known = isId("run", runId) ? await deps.reads.run(runId) : undefined;
+  // Unknown and not allowed are told apart nowhere.
+  const row = known !== undefined && mayUseAssistant(call.caller, known.assistant_id) ? known : undefined;
   await deps.access.object(call.caller, row?.workspace_id, need, { kind: "run", id: runId, list: "yao runs list" });
   if (row === undefined) throw new MeshError("not_found", `run ${runId} was not found; see yao runs list`);
   return row;

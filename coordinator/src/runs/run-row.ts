@@ -94,9 +94,23 @@ export interface RunFilter {
   readonly workspaceId: string;
   readonly state: string;
   readonly nodeId: string;
+  /** Only runs of these; undefined filters nothing. */
+  readonly assistants?: readonly string[] | undefined;
   /** Id of the last run of the page before. */
   readonly before: string;
   readonly limit: number;
+}
+
+/** A page of a task's runs, newest first; `before` is the last id of the page before. */
+export async function listRunsOfTask(
+  sql: Sql,
+  taskId: string,
+  before: string,
+  limit: number,
+): Promise<readonly RunRow[]> {
+  return sql<RunRow[]>`
+    SELECT ${columns(sql)} FROM runs r LEFT JOIN nodes n ON n.id = r.node_id
+    WHERE r.task_id = ${taskId} ${before === "" ? sql`` : sql`AND r.id < ${before}`} ORDER BY r.id DESC LIMIT ${limit}`;
 }
 
 /** A page of runs, newest first. */
@@ -106,6 +120,7 @@ export async function listRuns(sql: Sql, filter: RunFilter): Promise<readonly Ru
     WHERE r.workspace_id = ${filter.workspaceId}
       ${filter.state === "" ? sql`` : sql`AND r.state = ${filter.state}`}
       ${filter.nodeId === "" ? sql`` : sql`AND r.node_id = ${filter.nodeId}`}
+      ${filter.assistants === undefined ? sql`` : sql`AND r.assistant_id = ANY (${[...filter.assistants]})`}
       ${filter.before === "" ? sql`` : sql`AND r.id < ${filter.before}`}
     ORDER BY r.id DESC LIMIT ${filter.limit}`;
 }

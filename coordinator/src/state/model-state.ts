@@ -48,7 +48,7 @@ export function createModelState({
       return service.call({ scope: scopeOf(scope), catalog: await catalogOf(scope), modelId, method, args });
     },
     search: async (scope, method, [request]) => {
-      if (method !== "DB") throw new MeshError("failed_precondition", "this workspace keeps no documents to search");
+      if (method !== "DB") throw new MeshError("not_found", `search has no method ${method}`);
       const { query, models: wanted, wheres, orders, select, limit } = readRequest(request);
       const hits = await service.search({
         scope: scopeOf(scope),

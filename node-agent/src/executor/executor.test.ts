@@ -84,6 +84,8 @@ async function startNode(slots = 2): Promise<Node> {
       askState: (_run, { args }) => Promise.resolve([...args]),
       isCertain: () => isCertain,
       changed: () => undefined,
+      began: () => undefined,
+      ended: () => undefined,
     },
     slots,
   );
@@ -99,6 +101,7 @@ async function startNode(slots = 2): Promise<Node> {
     setDraining: (isDraining: boolean): void => executor.setPolicy({ slots: 0, isDraining }),
     handBack: executor.handBack.bind(executor),
     beat: (): void => undefined,
+    file: () => Promise.reject(new MeshError("unimplemented", "no files here")),
   };
   const commands = nodeBus.serve(subjects.command(digest), async (data) => executeCommand(targets, data));
   const stop = new AbortController();

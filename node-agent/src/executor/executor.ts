@@ -24,6 +24,10 @@ export interface ExecutorDeps extends Omit<SessionDeps, "journal" | "runners" | 
   readonly runners: Pick<RunnerPool, "run" | "warm" | "stop">;
   /** Called when runs, slots or draining changed. */
   readonly changed: () => void;
+  /** A run begins to work in its workspace. */
+  readonly began: (workspaceId: string, runId: string) => void;
+  /** It works there no more. */
+  readonly ended: (workspaceId: string, runId: string) => void;
 }
 
 const BUSY_MS = 500;
@@ -182,6 +186,7 @@ export class Executor {
     const lost = (other: RunLog): void => this.drop(other);
     const over = (): void => {
       this.#sessions.delete(run.key);
+      this.#deps.ended(run.item.workspace_id, run.runId);
       this.#idle();
       this.#deps.changed();
     };
@@ -201,6 +206,7 @@ export class Executor {
       over,
     });
     this.#sessions.set(run.key, session);
+    this.#deps.began(run.item.workspace_id, run.runId);
     log.info({ runId: run.runId, leaseEpoch: run.epoch, assistant: run.item.assistant_id }, "run accepted");
     if (this.#earlyCancels.delete(run.key)) session.cancel("cancelled before it arrived");
     else session.begin();

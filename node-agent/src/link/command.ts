@@ -1,7 +1,7 @@
 /** Commands of the coordinator, mapped to what the parts of this node do. Repeating one is harmless. */
 
 import { errorText } from "@mesh/kernel";
-import { Command, CommandAnswer, type RunLease, type RunProgress } from "@mesh/proto/wire";
+import { Command, CommandAnswer, type FileCommand, type RunLease, type RunProgress } from "@mesh/proto/wire";
 
 import type { RunKey } from "../journal/record.ts";
 
@@ -14,15 +14,19 @@ export interface CommandTargets {
   readonly setDraining: (isDraining: boolean) => void;
   readonly handBack: () => void;
   readonly beat: () => void;
+  /** Acts on files; what it throws travels to who asked. */
+  readonly file: (command: FileCommand) => Promise<CommandAnswer>;
 }
 
 /** Executes an encoded command and returns the encoded answer. */
-export function executeCommand(targets: CommandTargets, data: Uint8Array): Uint8Array {
+export async function executeCommand(targets: CommandTargets, data: Uint8Array): Promise<Uint8Array> {
+  const { command } = Command.decode(data);
+  if (command?.$case === "file") return CommandAnswer.encode(await targets.file(command.value)).finish();
   let answer: CommandAnswer;
   try {
-    answer = execute(targets, Command.decode(data));
+    answer = execute(targets, command);
   } catch (error) {
-    answer = { ok: false, message: errorText(error) };
+    answer = refused(errorText(error));
   }
   return CommandAnswer.encode(answer).finish();
 }
@@ -36,11 +40,11 @@ export function applyLease(targets: CommandTargets, lease: RunLease): void {
   else if (lease.desired === "cancel") targets.cancel(run, "cancelled by the coordinator");
 }
 
-function execute(targets: CommandTargets, { command }: Command): CommandAnswer {
+function execute(targets: CommandTargets, command: Exclude<Command["command"], { $case: "file" }>): CommandAnswer {
   switch (command?.$case) {
     case "cancel": {
       const isKnown = targets.cancel(keyOf(command.value), command.value.why);
-      return isKnown ? DONE : { ok: false, message: "the run is not here" };
+      return isKnown ? DONE : refused("the run is not here");
     }
     case "ack":
       for (const run of command.value.runs) targets.committed(keyOf(run), run.last_n, true);
@@ -51,17 +55,21 @@ function execute(targets: CommandTargets, { command }: Command): CommandAnswer {
       return DONE;
     case "resend": {
       const isHeld = targets.resend(keyOf(command.value), command.value.from_n);
-      return isHeld ? DONE : { ok: false, message: "the run is not here" };
+      return isHeld ? DONE : refused("the run is not here");
     }
     case "poke":
       targets.beat();
       return DONE;
     case undefined:
   }
-  return { ok: false, message: "the device does not know this command; update it" };
+  return refused("the device does not know this command; update it");
 }
 
-const DONE: CommandAnswer = { ok: true, message: "" };
+const DONE: CommandAnswer = CommandAnswer.fromPartial({ ok: true });
+
+function refused(message: string): CommandAnswer {
+  return CommandAnswer.fromPartial({ ok: false, message });
+}
 
 function keyOf(run: Pick<RunProgress, "run_id" | "epoch">): RunKey {
   return { runId: run.run_id, epoch: run.epoch };

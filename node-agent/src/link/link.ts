@@ -34,7 +34,7 @@ export interface LinkDeps {
   readonly connect: Connect;
   readonly hello: () => Hello;
   readonly greeted: (answer: HelloAnswer) => void;
-  readonly command: (data: Uint8Array) => Uint8Array;
+  readonly command: (data: Uint8Array) => Promise<Uint8Array>;
   readonly work: (messages: readonly StreamMessage[]) => Promise<void>;
   readonly maxBatch: () => number;
   /** Events may flow over this bus; undefined: not now. */
@@ -145,7 +145,7 @@ export class Link implements Service {
       greeting = new AbortController();
       void this.#greet(bus, AbortSignal.any([greeting.signal, over.signal]));
     };
-    const commands = bus.serve(subjects.command(digest), async (data) => this.#deps.command(data));
+    const commands = bus.serve(subjects.command(digest), (data) => this.#deps.command(data));
     const watch = bus.onStatus(follow);
     follow(bus.status);
     const ref = { stream: STREAM.work, durable: workDurable(digest) };

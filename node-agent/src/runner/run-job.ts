@@ -11,6 +11,7 @@ import { type Emit, runAssistant, type RunInput, type RunPorts, type StatePort }
 import type { Workbench } from "@mesh/runtime/node";
 
 import type { RunEnd, RunJob } from "./protocol.ts";
+import { workspaceFilesTool } from "./workspace-files-tool.ts";
 
 /** What a job runs with. */
 export interface JobPorts extends Pick<RunPorts, "clock" | "random" | "prices" | "log"> {
@@ -88,10 +89,13 @@ export function endOf(thrown: unknown, signal: AbortSignal): RunEnd {
   return { state: "failed", error: { code: error.code, message: error.message } };
 }
 
-async function builtInTools(job: RunJob, { clock, env }: JobPorts): Promise<readonly AgentTool[]> {
+async function builtInTools(job: RunJob, { clock, env, state }: JobPorts): Promise<readonly AgentTool[]> {
   const cwd = job.workspaceDir;
   const passed = commandEnv(job.env, env);
-  return codingTools({ clock, cwd, env: passed, allowEnv: Object.keys(passed) });
+  return [
+    ...(await codingTools({ clock, cwd, env: passed, allowEnv: Object.keys(passed) })),
+    workspaceFilesTool(state),
+  ];
 }
 
 // What commands need to work at all, and the mark by which the agent finds those of a runner that is gone.

@@ -117,6 +117,7 @@ export { ContextTracker, estimateTokens, historyTokens, messageTokens } from "./
 export {
   type AgentTool,
   invalidArguments,
+  textArgument,
   textOutput,
   toolCancelled,
   type ToolContext,

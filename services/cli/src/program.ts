@@ -54,6 +54,16 @@ const GROUPS: readonly GroupRow[] = [
     load: async (b) => (await import("./command/mcp.ts")).mcpCommand(b),
   },
   {
+    name: "files",
+    text: "list, read, write and copy files on all devices",
+    load: async (b) => (await import("./command/files.ts")).filesCommand(b),
+  },
+  {
+    name: "docs",
+    text: "search and manage the documents of a workspace",
+    load: async (b) => (await import("./command/docs.ts")).docsCommand(b),
+  },
+  {
     name: "connector",
     text: "manage how assistants reach models",
     load: async (b) => (await import("./command/connector.ts")).connectorCommand(b),

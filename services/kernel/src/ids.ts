@@ -32,6 +32,17 @@ export const ID_KINDS = [
   "req",
   "sess",
   "inv",
+  "doc",
+  "upl",
+  "board",
+  "col",
+  "act",
+  "inbox",
+  "tmpl",
+  "share",
+  "hook",
+  "dlv",
+  "eval",
 ] as const;
 
 /** Closed set of id kinds. */

@@ -12,6 +12,7 @@ export {
   retryable,
   toErrorCode,
 } from "./errors.ts";
+export { filePath } from "./file-path.ts";
 export {
   type AppId,
   type Id,

@@ -15,6 +15,7 @@ import { isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
 
 import type { AgentContext } from "./agent-context.ts";
 import { type AgentRequest, type AgentResponse, assistantOf } from "./agent-request.ts";
+import { callerFunctions, responseFormatOf } from "./caller-function.ts";
 import { type ChatMessage, chatText, toLoop } from "./chat-message.ts";
 import { withReferences } from "./content/auto-search.ts";
 import { loopFallback } from "./content/loop-fallback.ts";
@@ -204,7 +205,11 @@ async function answerOf(call: PreparedCall, resume: ResumedTalk | undefined): Pr
   const { clock } = context.shared.ports;
   const model = prepareModelCall(input, assistant, context.shared.ports);
   const { tools: names, approve } = model;
-  const { tools, guarded, samples } = await toolsOf({ names, approve, servers, assistant, context });
+  const offered = await toolsOf({ names, approve, servers, assistant, context });
+  const { guarded, samples } = offered;
+  const asked = context.depth === 0 ? context.shared.input.options : {};
+  const tools = [...offered.tools, ...callerFunctions(asked, offered.tools)];
+  const responseFormat = responseFormatOf(asked);
   const uses = effectiveUses({ assistant, options, create, app: input.app });
   const fallback = loopFallback(uses, assistant, context);
   const content = { context, assistant, uses, isForced: forcesUses(call), sees: model.target.model.vision !== false };
@@ -222,6 +227,7 @@ async function answerOf(call: PreparedCall, resume: ResumedTalk | undefined): Pr
       guarded,
       ...(resume === undefined ? {} : { resume }),
       ...(fallback === undefined ? {} : { fallback }),
+      ...(responseFormat === undefined ? {} : { responseFormat }),
       label: assistant.id,
     },
     context,

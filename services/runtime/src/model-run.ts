@@ -4,12 +4,14 @@ import {
   type AgentMessage,
   type AgentTool,
   ALLOW,
+  continueRun,
   DEFAULT_LIMITS,
   lastAssistant,
   type LoopConfig,
   messageText,
   resumeRun,
   type RunEnd,
+  type RunIo,
   type RunResult,
   type RunStats,
   SharedState,
@@ -25,6 +27,7 @@ import { type Json, MeshError } from "@mesh/kernel";
 import {
   type AssistantMessage,
   type ConnectorModel,
+  type ResponseFormat,
   type StopReason,
   type StreamConfig,
   type StreamProvider,
@@ -65,6 +68,8 @@ export interface ModelRequest {
   readonly guarded?: ReadonlySet<string>;
   /** Present when the talk goes on from where it waited for a person. */
   readonly resume?: ResumedTalk;
+  /** The form the answer must have. */
+  readonly responseFormat?: ResponseFormat;
   /** Answers when the turns are used up, before the model itself is asked for a last word. */
   readonly fallback?: FallbackAnswer;
   /** For logs. */
@@ -131,6 +136,7 @@ export async function askModel(request: ModelRequest, context: ModelRunContext):
     clock,
     runId: shared.input.context.runId,
     label: request.label,
+    ...formOf(request),
     // How long a run may take is the device's business: it ends the run at its time-out, in the middle of a turn if need be.
     limits: { ...DEFAULT_LIMITS, maxTurns, maxDurationMs: Number.POSITIVE_INFINITY },
     beforeTurn: async (messages, turn) => {
@@ -142,10 +148,7 @@ export async function askModel(request: ModelRequest, context: ModelRunContext):
     ...(log === undefined ? {} : { log }),
   };
   const io = { history: [...request.history], sink: new LoopOutput(out).sink, signal };
-  const result =
-    resume === undefined
-      ? await startRun(request.prompts, config, io)
-      : await resumeRun(resume.saved.agent, callAnswers(resume.answers), config, io);
+  const result = await begun(request, config, io);
   if (result.end.kind === "waiting" && result.waiting.some((call) => !isOnlyCalled(call, request))) {
     const saved = { agent: result.state, stash: await stashEntries(stash), responses };
     return { completion: undefined, tools: responses, suspended: { waiting: result.waiting, saved } };
@@ -158,6 +161,21 @@ export async function askModel(request: ModelRequest, context: ModelRunContext):
   shared.spend(ended.stats);
   const told = inOrder([...responses, ...refusedCalls(ended.messages, request.tools, responses)], ended.messages);
   return answerOf(ended, told, { thrown: provider.failure, rounds });
+}
+
+/** A conversation that ends with results of functions goes on from them; any other begins with what was said last. */
+function begun({ resume, prompts, history }: ModelRequest, config: LoopConfig, io: RunIo): Promise<RunResult> {
+  if (resume !== undefined) return resumeRun(resume.saved.agent, callAnswers(resume.answers), config, io);
+  const goesOn = prompts.length === 0 && history.at(-1)?.role === "toolResult";
+  return goesOn ? continueRun(config, io) : startRun(prompts, config, io);
+}
+
+function formOf({ responseFormat, target }: ModelRequest): Pick<LoopConfig, "responseFormat" | "extraBody"> {
+  if (responseFormat === undefined) return {};
+  // Servers of this protocol take "any object" by another name, and refuse it as a schema.
+  const isAnyObject = Object.keys(responseFormat.schema).length === 1 && responseFormat.schema["type"] === "object";
+  if (!isAnyObject || target.model.api !== "openai-completions") return { responseFormat };
+  return { extraBody: { response_format: { type: "json_object" } } };
 }
 
 /** What of a tool's output does not fit the history stays readable for the model while the run lasts. */

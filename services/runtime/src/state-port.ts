@@ -14,8 +14,10 @@ import type { Json } from "@mesh/kernel";
  * - `chat`: `History [limit]` gives messages, oldest first; `Append [messages]` keeps what was said, once per run.
  * - `search`: `DB [request]` and `KB [request]` give a list of hits.
  * - `attachment`: `Read [id, offset]` gives `{name, content_type, total_bytes, base64}`, a part at a time.
+ * - `files`: `List [{path, node, query, recursive}]` gives files on all devices; `Read [{path, node, offset, limit}]` gives
+ *   `{file, base64}`, or `{last_known_text, reason}` of a document whose device is off.
  */
-export type StateService = "memory" | "store" | "models" | "chat" | "search" | "attachment";
+export type StateService = "memory" | "store" | "models" | "chat" | "search" | "attachment" | "files";
 
 /** See the file comment. Rejects with a `MeshError` that may be shown to the assistant's author. */
 export interface StatePort {

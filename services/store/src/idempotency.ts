@@ -23,6 +23,9 @@ export interface IdempotencyClaim {
 
 const MAX_KEY_LENGTH = 255;
 
+/** `details.reason` of the error of I2. */
+export const KEY_REUSED = "idempotency_key_reused";
+
 /**
  * Claims the key within the transaction that creates the result. Gives the id of the earlier result, or undefined if
  * this call is the one to create it.
@@ -46,7 +49,7 @@ export async function claimIdempotency(
     throw new MeshError(
       "already_exists",
       "this idempotency key was used for a different request; use a new key for a new request",
-      { details: { key: claim.key } },
+      { details: { key: claim.key, reason: KEY_REUSED } },
     );
   }
   return earlier.result_id;

@@ -6,7 +6,7 @@ export {
   startEmbeddedPostgres,
 } from "./embedded/embedded-postgres.ts";
 export type { ProcessExit } from "./embedded/server-process.ts";
-export { claimIdempotency, forgetIdempotency, type IdempotencyClaim } from "./idempotency.ts";
+export { claimIdempotency, forgetIdempotency, type IdempotencyClaim, KEY_REUSED } from "./idempotency.ts";
 export { LeaderElector, type LeaderElectorDeps, type LeaderElectorOptions } from "./leader-elector.ts";
 export type { StoreLog } from "./log.ts";
 export { migrate, type MigrateOptions } from "./migrate.ts";

@@ -18,6 +18,8 @@ import type { Caller } from "../caller.ts";
 import { createSecretBox, type SecretBox } from "../secret-box.ts";
 import { createTokenApi } from "../token-api.ts";
 
+const NO_LIMIT = { assistants: [], rate_per_minute: 0 };
+
 /** Everything a test touches. */
 export interface Tenant extends AsyncDisposable {
   readonly store: Store;
@@ -77,7 +79,14 @@ export async function startTenant(): Promise<Tenant> {
     }),
     as,
     async user(name, scopes, role) {
-      const request = { name: `${name}'s`, user: name, scopes: [...scopes], workspace_ids: [], ttl_seconds: 0 };
+      const request = {
+        name: `${name}'s`,
+        user: name,
+        scopes: [...scopes],
+        workspace_ids: [],
+        ttl_seconds: 0,
+        ...NO_LIMIT,
+      };
       const { secret } = await tokens.createToken(request, as(admin));
       if (role !== undefined) await workspaces.putMember({ ...role, user: name }, as(admin));
       return authenticator.authenticate(secret);

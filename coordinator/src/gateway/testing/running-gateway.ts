@@ -33,6 +33,7 @@ export interface GatewayFixtureOptions {
   readonly ready?: GatewayDeps["ready"];
   readonly log?: GatewayDeps["log"];
   readonly oidc?: GatewayDeps["oidc"];
+  readonly contents?: GatewayDeps["contents"];
 }
 
 /** A gateway that listens. */
@@ -52,6 +53,7 @@ export async function startGateway(options: GatewayFixtureOptions): Promise<Runn
   const gateway = createGateway({
     config: { host: "127.0.0.1", httpPort: 0, grpcPort: 0, version: "0.0.0-test", graceMs: 500, ...options.config },
     api: options.api,
+    contents: options.contents ?? { open: () => Promise.reject(new MeshError("not_found", "no files here")) },
     authenticator: {
       async authenticate(token) {
         const caller = callers.get(token);

@@ -143,6 +143,8 @@ export async function startFleet(): Promise<Fleet> {
           on_lost: "",
           priority: 0,
           idempotency_key: "",
+          messages_json: "",
+          chat: "",
         },
         admin,
       );

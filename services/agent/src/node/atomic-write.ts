@@ -6,10 +6,14 @@
  */
 
 import { randomUUID } from "node:crypto";
-import { chmod, lstat, mkdir, realpath, rename, rm, writeFile } from "node:fs/promises";
+import { createReadStream } from "node:fs";
+import { chmod, lstat, mkdir, open, realpath, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 
 import { type HeldFolder, holdFolder } from "./held-folder.ts";
+
+/** What a file is to hold; the copy of another file is on the disk, not only on its way there, when it was written. */
+type FileContent = string | Buffer | { readonly copyOf: string };
 
 /**
  * Replaces or creates a file in one step, with the folders it needs; keeps the mode of the one it replaces. With `check`
@@ -18,7 +22,7 @@ import { type HeldFolder, holdFolder } from "./held-folder.ts";
  */
 export async function writeAtomically(
   path: string,
-  data: string | Buffer,
+  data: FileContent,
   check?: (opened: string) => Promise<void>,
 ): Promise<void> {
   const folder = await holdFolder(check === undefined ? await ownFolder(dirname(path)) : dirname(path));
@@ -35,7 +39,7 @@ async function ownFolder(folder: string): Promise<string> {
 }
 
 async function replace(
-  file: { readonly folder: HeldFolder; readonly name: string; readonly data: string | Buffer },
+  file: { readonly folder: HeldFolder; readonly name: string; readonly data: FileContent },
   check: ((opened: string) => Promise<void>) | undefined,
 ): Promise<void> {
   const { folder, name, data } = file;
@@ -46,12 +50,26 @@ async function replace(
   if (before?.isDirectory() === true) throw Object.assign(new Error("is a folder"), { code: "EISDIR" });
   const draft = join(folder.path, `.${name.slice(0, 100)}.${randomUUID()}.tmp`);
   try {
-    await writeFile(draft, data, { flag: "wx" });
+    await fill(draft, data);
     if (before?.isFile() === true) await chmod(draft, before.mode & 0o7777);
     await judge();
     await rename(draft, path);
   } catch (error) {
     await rm(draft, { force: true });
     throw error;
+  }
+}
+
+async function fill(draft: string, data: FileContent): Promise<void> {
+  if (typeof data === "string" || Buffer.isBuffer(data)) {
+    await writeFile(draft, data, { flag: "wx" });
+    return;
+  }
+  const file = await open(draft, "wx");
+  try {
+    for await (const piece of createReadStream(data.copyOf)) await file.writeFile(piece as Uint8Array);
+    await file.sync();
+  } finally {
+    await file.close();
   }
 }

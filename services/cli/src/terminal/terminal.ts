@@ -43,6 +43,10 @@ export interface Terminal {
   askLine(question: string, signal: AbortSignal): Promise<string | undefined>;
   /** All of stdin, bounded. */
   readAll(maxBytes: number): Promise<string>;
+  /** The same as bytes. */
+  readBytes(maxBytes: number): Promise<Buffer>;
+  /** Writes bytes to stdout as they are; resolves when more can be taken. */
+  outBytes(bytes: Uint8Array): Promise<void>;
 }
 
 /** A terminal over the streams of this process. */
@@ -77,7 +81,9 @@ export function openTerminal(streams: TerminalStreams, env: { readonly NO_COLOR?
     bold: (text) => (stdout.isTTY === true && !noColor ? `\u001B[1m${text}\u001B[22m` : text),
     ask: (question) => readHiddenLine(stdin, stderr, question),
     askLine: (question, signal) => readVisibleLine(stdin, stderr, question, signal),
-    readAll: (maxBytes) => readAll(stdin, maxBytes),
+    readAll: async (maxBytes) => (await readAll(stdin, maxBytes)).toString("utf8"),
+    readBytes: (maxBytes) => readAll(stdin, maxBytes),
+    outBytes: (bytes) => writeBytes(stdout, bytes, closed.signal),
   };
 }
 
@@ -92,7 +98,23 @@ export function oneLine(text: string): string {
   return plain(text.replaceAll(/\s+/g, " ")).trim();
 }
 
-async function readAll(stdin: Readable, maxBytes: number): Promise<string> {
+function writeBytes(stdout: Writable, bytes: Uint8Array, closed: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (closed.aborted || stdout.destroyed || stdout.write(bytes)) {
+      resolve();
+      return;
+    }
+    const done = (): void => {
+      stdout.off("drain", done);
+      closed.removeEventListener("abort", done);
+      resolve();
+    };
+    stdout.once("drain", done);
+    closed.addEventListener("abort", done, { once: true });
+  });
+}
+
+async function readAll(stdin: Readable, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of stdin as AsyncIterable<Buffer | string>) {
@@ -103,5 +125,5 @@ async function readAll(stdin: Readable, maxBytes: number): Promise<string> {
     }
     chunks.push(bytes);
   }
-  return Buffer.concat(chunks).toString("utf8");
+  return Buffer.concat(chunks);
 }

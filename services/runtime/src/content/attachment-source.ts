@@ -13,7 +13,7 @@ import type { Assistant } from "@mesh/assistants";
 import { isObject, MeshError } from "@mesh/kernel";
 
 import type { AgentContext } from "../agent-context.ts";
-import type { Attachment } from "./file-kind.ts";
+import type { Attachment } from "@mesh/documents";
 import { cleanName, type GivenAttachment } from "./part.ts";
 
 /** Who loads, and how much of it. */

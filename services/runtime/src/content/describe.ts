@@ -21,7 +21,7 @@ import { targetOf } from "../model-call.ts";
 import { askModel } from "../model-run.ts";
 import { OutputStream } from "../output-stream.ts";
 import { answerText, askAgent } from "./ask-agent.ts";
-import type { Attachment } from "./file-kind.ts";
+import type { Attachment } from "@mesh/documents";
 
 /** A file to describe. */
 export interface Described {

@@ -1,11 +1,9 @@
 import { systemClock } from "@mesh/kernel";
 import { describe, expect, test } from "vitest";
 
-import { archive, docxFile, pdfFile, pptxFile } from "../testing/sample-file.ts";
+import { archive, docxFile, pdfFile, pptxFile } from "@mesh/documents/testing";
 import { documentText } from "./document-text.ts";
-import { type DocumentKind, kindOf } from "./file-kind.ts";
-import { docxText, pptxText } from "./office-text.ts";
-import { pdfText } from "./pdf-text.ts";
+import { type DocumentKind, docxText, kindOf, pdfText, pptxText } from "@mesh/documents";
 
 function read(bytes: Uint8Array, name: string, maxChars = 10_000): Promise<string> {
   const file = { bytes, name, mimeType: "" };

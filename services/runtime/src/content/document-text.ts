@@ -1,11 +1,9 @@
 /** A file as text for a model: its name, then what it says. Long texts are cut, and say so. */
 
 import { capText } from "@mesh/agent";
+import { type Attachment, type DocumentKind, docxText, pdfText, pptxText } from "@mesh/documents";
 import { type Clock, MeshError } from "@mesh/kernel";
 
-import type { Attachment, DocumentKind } from "./file-kind.ts";
-import { docxText, pptxText } from "./office-text.ts";
-import { pdfText } from "./pdf-text.ts";
 
 /** What stops the reading. */
 export interface DocumentScope {

@@ -10,7 +10,7 @@ import { afterAll, describe, expect, test } from "vitest";
 import type { ChatMessage } from "../chat-message.ts";
 import type { LocalService } from "../local-state.ts";
 import { type AppRun, assistant, TestApp } from "../testing/app-run.ts";
-import { dataUri, docxFile, pdfFile, PNG, WAV } from "../testing/sample-file.ts";
+import { dataUri, docxFile, pdfFile, PNG, WAV } from "@mesh/documents/testing";
 
 const open: AsyncDisposable[] = [];
 

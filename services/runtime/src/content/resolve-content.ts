@@ -15,7 +15,7 @@ import type { ChatMessage } from "../chat-message.ts";
 import { loadAttachment } from "./attachment-source.ts";
 import { describe } from "./describe.ts";
 import { documentText } from "./document-text.ts";
-import { type Attachment, type DocumentKind, type FileKind, isMedia, kindOf, type MediaKind } from "./file-kind.ts";
+import { type Attachment, type DocumentKind, type FileKind, isMedia, kindOf, type MediaKind } from "@mesh/documents";
 import { type GivenAttachment, readPart } from "./part.ts";
 import type { Uses } from "./uses.ts";
 

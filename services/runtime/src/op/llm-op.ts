@@ -1,13 +1,13 @@
 /** `ctx.llm`: models that a script asks by itself, past prompts, hooks and tools. */
 
-import type { AgentTool } from "@mesh/agent";
 import { isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
 import type { LlmOutcome, OpIo } from "@mesh/scripts";
 
 import { assistantOf } from "../agent-request.ts";
+import { functionsOf } from "../caller-function.ts";
 import { readChatMessages, toLoop } from "../chat-message.ts";
 import { targetOf } from "../model-call.ts";
-import { askModel, CALLER, type SourcedTool } from "../model-run.ts";
+import { askModel } from "../model-run.ts";
 import { OutputStream } from "../output-stream.ts";
 import { toldError } from "../told-error.ts";
 import { ChunkTap } from "./chunk-tap.ts";
@@ -108,7 +108,7 @@ export async function outcomeOf(asked: Asked, caller: OpCaller, how: How): Promi
         systemPrompt: system,
         history,
         prompts,
-        tools: toolsOf(tools),
+        tools: functionsOf(tools),
         rounds: { kind: "loop", maxTurns: 1 },
         label: `${assistantId} llm ${connector}`,
       },
@@ -128,20 +128,4 @@ export async function outcomeOf(asked: Asked, caller: OpCaller, how: How): Promi
     if (how.tap.stopped.aborted) return { connector, content: how.tap.said };
     return { connector, error: toldError(error, caller.context.shared).message };
   }
-}
-
-/** Functions in the form of Chat Completions as tools that nobody runs: the calls are the answer. */
-function toolsOf(tools: Json | undefined): readonly SourcedTool[] {
-  if (!Array.isArray(tools)) return [];
-  return (tools as readonly Json[]).flatMap((each): SourcedTool[] => {
-    const fn = isObject(each) ? each["function"] : undefined;
-    if (!isObject(fn) || typeof fn["name"] !== "string") return [];
-    const { name, description, parameters } = fn;
-    const tool: AgentTool = {
-      name,
-      description: typeof description === "string" ? description : "",
-      parameters: isObject(parameters) ? parameters : { type: "object" },
-    };
-    return [{ server: CALLER, name, tool }];
-  });
 }

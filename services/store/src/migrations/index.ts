@@ -7,6 +7,8 @@ import * as waitingRuns from "./0002-waiting-runs.ts";
 import * as state from "./0003-state.ts";
 import * as accounts from "./0004-accounts.ts";
 import * as board from "./0005-board.ts";
+import * as files from "./0006-files.ts";
+import * as webhooks from "./0007-webhooks.ts";
 
 /** A static map, so that bundling the program keeps the migrations in it. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -15,4 +17,6 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0003-state": state,
   "0004-accounts": accounts,
   "0005-board": board,
+  "0006-files": files,
+  "0007-webhooks": webhooks,
 };

@@ -146,7 +146,7 @@ export interface CreateRunRequest {
   readonly requirements:
     | RunRequirements
     | undefined;
-  /** Call options: connector, model, temperature, max_tokens, ... */
+  /** Call options: connector, model, temperature, max_tokens, functions (which the caller runs), response_format, ... */
   readonly options:
     | { readonly [key: string]: any }
     | undefined;
@@ -164,10 +164,21 @@ export interface CreateRunRequest {
   readonly idempotency_key: string;
   /** Seconds the run may wait for a device; 0 means 86400. */
   readonly queue_ttl_seconds: number;
+  /**
+   * The whole conversation as a JSON list of messages {role, content, ...} in the form of Chat Completions; the assistant
+   * answers it, and input is only what lists of runs show. Empty: the input is all that is said.
+   */
+  readonly messages_json: string;
+  /** Id of a chat of the caller, chosen by the caller: the run begins with what was said in it and adds to it. */
+  readonly chat: string;
 }
 
 export interface CreateRunResponse {
-  readonly run: Run | undefined;
+  readonly run:
+    | Run
+    | undefined;
+  /** An earlier call with the same idempotency key made it. */
+  readonly replayed: boolean;
 }
 
 export interface ListRunsRequest {
@@ -1311,6 +1322,8 @@ function createBaseCreateRunRequest(): CreateRunRequest {
     metadata: undefined,
     idempotency_key: "",
     queue_ttl_seconds: 0,
+    messages_json: "",
+    chat: "",
   };
 }
 
@@ -1348,6 +1361,12 @@ export const CreateRunRequest: MessageFns<CreateRunRequest> = {
     }
     if (message.queue_ttl_seconds !== 0) {
       writer.uint32(88).uint32(message.queue_ttl_seconds);
+    }
+    if (message.messages_json !== "") {
+      writer.uint32(98).string(message.messages_json);
+    }
+    if (message.chat !== "") {
+      writer.uint32(106).string(message.chat);
     }
     return writer;
   },
@@ -1453,6 +1472,22 @@ export const CreateRunRequest: MessageFns<CreateRunRequest> = {
             message.queue_ttl_seconds = reader.uint32();
             continue;
           }
+          case 12: {
+            if (tag !== 98) {
+              break;
+            }
+
+            message.messages_json = reader.string();
+            continue;
+          }
+          case 13: {
+            if (tag !== 106) {
+              break;
+            }
+
+            message.chat = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1483,18 +1518,23 @@ export const CreateRunRequest: MessageFns<CreateRunRequest> = {
     message.metadata = object.metadata ?? undefined;
     message.idempotency_key = object.idempotency_key ?? "";
     message.queue_ttl_seconds = object.queue_ttl_seconds ?? 0;
+    message.messages_json = object.messages_json ?? "";
+    message.chat = object.chat ?? "";
     return message;
   },
 };
 
 function createBaseCreateRunResponse(): CreateRunResponse {
-  return { run: undefined };
+  return { run: undefined, replayed: false };
 }
 
 export const CreateRunResponse: MessageFns<CreateRunResponse> = {
   encode(message: CreateRunResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
     if (message.run !== undefined) {
       Run.encode(message.run, writer.uint32(10).fork()).join();
+    }
+    if (message.replayed !== false) {
+      writer.uint32(16).bool(message.replayed);
     }
     return writer;
   },
@@ -1520,6 +1560,14 @@ export const CreateRunResponse: MessageFns<CreateRunResponse> = {
             message.run = Run.decode(reader, reader.uint32());
             continue;
           }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.replayed = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -1538,6 +1586,7 @@ export const CreateRunResponse: MessageFns<CreateRunResponse> = {
   fromPartial(object: DeepPartial<CreateRunResponse>): CreateRunResponse {
     const message = createBaseCreateRunResponse() as any;
     message.run = (object.run !== undefined && object.run !== null) ? Run.fromPartial(object.run) : undefined;
+    message.replayed = object.replayed ?? false;
     return message;
   },
 };

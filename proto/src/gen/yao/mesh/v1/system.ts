@@ -32,7 +32,13 @@ export interface Token {
   readonly workspace_ids: readonly string[];
   readonly created_at: string;
   readonly expires_at?: string | undefined;
-  readonly last_used_at?: string | undefined;
+  readonly last_used_at?:
+    | string
+    | undefined;
+  /** Assistants it is limited to; empty means all. */
+  readonly assistants: readonly string[];
+  /** Requests a minute; 0 means what the coordinator allows every token. */
+  readonly rate_per_minute: number;
 }
 
 export interface CreateTokenRequest {
@@ -44,6 +50,10 @@ export interface CreateTokenRequest {
   readonly workspace_ids: readonly string[];
   /** Seconds; 0 means it does not expire. */
   readonly ttl_seconds: number;
+  /** Ids of assistants: the token may see and run only these. Needs the scopes read or runs alone. */
+  readonly assistants: readonly string[];
+  /** Requests a minute; 0 means what the coordinator allows every token, which is also the most. */
+  readonly rate_per_minute: number;
 }
 
 export interface CreateTokenResponse {
@@ -77,6 +87,7 @@ export interface WhoAmIResponse {
   readonly scopes: readonly string[];
   readonly workspace_ids: readonly string[];
   readonly is_admin: boolean;
+  readonly assistants: readonly string[];
 }
 
 export interface GetStatusRequest {
@@ -126,6 +137,8 @@ function createBaseToken(): Token {
     created_at: "",
     expires_at: undefined,
     last_used_at: undefined,
+    assistants: [],
+    rate_per_minute: 0,
   };
 }
 
@@ -154,6 +167,12 @@ export const Token: MessageFns<Token> = {
     }
     if (message.last_used_at !== undefined) {
       writer.uint32(66).string(message.last_used_at);
+    }
+    for (const v of message.assistants) {
+      writer.uint32(74).string(v!);
+    }
+    if (message.rate_per_minute !== 0) {
+      writer.uint32(80).uint32(message.rate_per_minute);
     }
     return writer;
   },
@@ -235,6 +254,22 @@ export const Token: MessageFns<Token> = {
             message.last_used_at = reader.string();
             continue;
           }
+          case 9: {
+            if (tag !== 74) {
+              break;
+            }
+
+            message.assistants.push(reader.string());
+            continue;
+          }
+          case 10: {
+            if (tag !== 80) {
+              break;
+            }
+
+            message.rate_per_minute = reader.uint32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -260,12 +295,14 @@ export const Token: MessageFns<Token> = {
     message.created_at = object.created_at ?? "";
     message.expires_at = object.expires_at ?? undefined;
     message.last_used_at = object.last_used_at ?? undefined;
+    message.assistants = object.assistants?.map((e) => e) || [];
+    message.rate_per_minute = object.rate_per_minute ?? 0;
     return message;
   },
 };
 
 function createBaseCreateTokenRequest(): CreateTokenRequest {
-  return { name: "", user: "", scopes: [], workspace_ids: [], ttl_seconds: 0 };
+  return { name: "", user: "", scopes: [], workspace_ids: [], ttl_seconds: 0, assistants: [], rate_per_minute: 0 };
 }
 
 export const CreateTokenRequest: MessageFns<CreateTokenRequest> = {
@@ -284,6 +321,12 @@ export const CreateTokenRequest: MessageFns<CreateTokenRequest> = {
     }
     if (message.ttl_seconds !== 0) {
       writer.uint32(40).uint32(message.ttl_seconds);
+    }
+    for (const v of message.assistants) {
+      writer.uint32(50).string(v!);
+    }
+    if (message.rate_per_minute !== 0) {
+      writer.uint32(56).uint32(message.rate_per_minute);
     }
     return writer;
   },
@@ -341,6 +384,22 @@ export const CreateTokenRequest: MessageFns<CreateTokenRequest> = {
             message.ttl_seconds = reader.uint32();
             continue;
           }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.assistants.push(reader.string());
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.rate_per_minute = reader.uint32();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -363,6 +422,8 @@ export const CreateTokenRequest: MessageFns<CreateTokenRequest> = {
     message.scopes = object.scopes?.map((e) => e) || [];
     message.workspace_ids = object.workspace_ids?.map((e) => e) || [];
     message.ttl_seconds = object.ttl_seconds ?? 0;
+    message.assistants = object.assistants?.map((e) => e) || [];
+    message.rate_per_minute = object.rate_per_minute ?? 0;
     return message;
   },
 };
@@ -674,7 +735,7 @@ export const WhoAmIRequest: MessageFns<WhoAmIRequest> = {
 };
 
 function createBaseWhoAmIResponse(): WhoAmIResponse {
-  return { user: "", token_id: "", scopes: [], workspace_ids: [], is_admin: false };
+  return { user: "", token_id: "", scopes: [], workspace_ids: [], is_admin: false, assistants: [] };
 }
 
 export const WhoAmIResponse: MessageFns<WhoAmIResponse> = {
@@ -693,6 +754,9 @@ export const WhoAmIResponse: MessageFns<WhoAmIResponse> = {
     }
     if (message.is_admin !== false) {
       writer.uint32(40).bool(message.is_admin);
+    }
+    for (const v of message.assistants) {
+      writer.uint32(50).string(v!);
     }
     return writer;
   },
@@ -750,6 +814,14 @@ export const WhoAmIResponse: MessageFns<WhoAmIResponse> = {
             message.is_admin = reader.bool();
             continue;
           }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.assistants.push(reader.string());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -772,6 +844,7 @@ export const WhoAmIResponse: MessageFns<WhoAmIResponse> = {
     message.scopes = object.scopes?.map((e) => e) || [];
     message.workspace_ids = object.workspace_ids?.map((e) => e) || [];
     message.is_admin = object.is_admin ?? false;
+    message.assistants = object.assistants?.map((e) => e) || [];
     return message;
   },
 };

@@ -167,7 +167,7 @@ export interface SecretsAnswer_EnvEntry {
 export interface WorkspaceStateRequest {
   readonly run_id: string;
   readonly epoch: number;
-  /** memory, store, models, chat, search or attachment. */
+  /** memory, store, models, chat, search, attachment or files. */
   readonly service: string;
   readonly method: string;
   /** JSON array text. */
@@ -209,6 +209,7 @@ export interface Command {
     | { readonly $case: "drain"; readonly value: DrainCommand }
     | { readonly $case: "resend"; readonly value: ResendCommand }
     | { readonly $case: "poke"; readonly value: PokeCommand }
+    | { readonly $case: "file"; readonly value: FileCommand }
     | undefined;
 }
 
@@ -243,10 +244,139 @@ export interface ResendCommand {
 export interface PokeCommand {
 }
 
+/** FileCommand acts on one path of a workspace's directory on the device. A failure is an RpcFailure. */
+export interface FileCommand {
+  readonly workspace_id: string;
+  /** With slashes, relative to the workspace's directory. */
+  readonly path: string;
+  readonly action:
+    | { readonly $case: "stat"; readonly value: FileStat }
+    | { readonly $case: "read"; readonly value: FileRead }
+    | { readonly $case: "write"; readonly value: FileWrite }
+    | { readonly $case: "move"; readonly value: FileMove }
+    | { readonly $case: "delete"; readonly value: FileDelete }
+    | { readonly $case: "look"; readonly value: FileLook }
+    | undefined;
+}
+
+/** FileStat asks what is known of a file, its hash included. */
+export interface FileStat {
+}
+
+/** FileRead asks for a part of a file. */
+export interface FileRead {
+  readonly offset: number;
+  /** At most 524288. */
+  readonly limit: number;
+}
+
+/** FileWrite brings the next part of a file; the last part puts the whole in its place. */
+export interface FileWrite {
+  /** Names the parts that belong together. */
+  readonly draft: string;
+  readonly offset: number;
+  readonly bytes: Buffer;
+  readonly last: boolean;
+  /** With the last part: hex SHA-256 of the whole. */
+  readonly hash: string;
+  /** With the last part: the hash that the file must have now, "none" for no file, empty for any. */
+  readonly if_hash: string;
+}
+
+/** FileMove renames a file or directory within the workspace; what is at the new path stays. */
+export interface FileMove {
+  readonly to: string;
+}
+
+/** FileDelete deletes a file or an empty directory. */
+export interface FileDelete {
+}
+
+/** FileLook asks the device to tell soon what has changed in the workspace; the path is empty. */
+export interface FileLook {
+}
+
+/** FileFacts is what a device knows of a file. */
+export interface FileFacts {
+  readonly path: string;
+  readonly is_directory: boolean;
+  readonly size_bytes: number;
+  /** Hex SHA-256; empty for directories, for files that are too large to hash, and where nobody asked for it. */
+  readonly hash: string;
+  readonly modified_ms: number;
+  /** Differs when the content may differ. */
+  readonly revision: string;
+}
+
 /** CommandAnswer is the reply to a Command. */
 export interface CommandAnswer {
   readonly ok: boolean;
   readonly message: string;
+  /** Of file commands: the file as it is now. */
+  readonly file:
+    | FileFacts
+    | undefined;
+  /** Of reads. */
+  readonly bytes: Buffer;
+}
+
+/**
+ * FilesReport is the request of mesh.v1.up.<node>.rpc.files: how the files of a workspace on this device have changed, a
+ * page at a time. Pages form a chain: each says what the coordinator knew before it and knows after it.
+ */
+export interface FilesReport {
+  readonly workspace_id: string;
+  /** Digest of the index that the page starts from; of the first page of a full report anything goes. */
+  readonly base: string;
+  /** Digest of the index with the page applied. */
+  readonly digest: string;
+  readonly changed: readonly IndexedFile[];
+  readonly gone: readonly string[];
+  /** Set on all pages of a full report: files that no page of it named are gone after the last. */
+  readonly sync: string;
+  readonly first: boolean;
+  readonly last: boolean;
+}
+
+/** IndexedFile is a file or directory as it was seen on a device. */
+export interface IndexedFile {
+  readonly path: string;
+  readonly is_directory: boolean;
+  readonly size_bytes: number;
+  readonly hash: string;
+  readonly modified_ms: number;
+  /** The run that wrote it, where that is known. */
+  readonly run_id: string;
+}
+
+/** FilesAnswer is the reply to a FilesReport. */
+export interface FilesAnswer {
+  /** The coordinator knows another index: a full report is needed. */
+  readonly resync: boolean;
+  /** Documents whose text the coordinator has not. */
+  readonly wanted: readonly WantedText[];
+}
+
+/** WantedText names a document by path and hash. */
+export interface WantedText {
+  readonly path: string;
+  readonly hash: string;
+}
+
+/** FileTextReport is the request of mesh.v1.up.<node>.rpc.file_text: the text of a document on this device. */
+export interface FileTextReport {
+  readonly workspace_id: string;
+  readonly path: string;
+  readonly hash: string;
+  /** Deflated UTF-8, at most 1 MB when inflated. */
+  readonly deflated: Buffer;
+  readonly cut: boolean;
+  /** Why there is no text; empty where there is. */
+  readonly failure: string;
+}
+
+/** FileTextAnswer is the reply to a FileTextReport. */
+export interface FileTextAnswer {
 }
 
 function createBaseWorkItem(): WorkItem {
@@ -2239,6 +2369,9 @@ export const Command: MessageFns<Command> = {
       case "poke":
         PokeCommand.encode(message.command.value, writer.uint32(42).fork()).join();
         break;
+      case "file":
+        FileCommand.encode(message.command.value, writer.uint32(50).fork()).join();
+        break;
     }
     return writer;
   },
@@ -2296,6 +2429,14 @@ export const Command: MessageFns<Command> = {
             message.command = { $case: "poke", value: PokeCommand.decode(reader, reader.uint32()) };
             continue;
           }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.command = { $case: "file", value: FileCommand.decode(reader, reader.uint32()) };
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2341,6 +2482,12 @@ export const Command: MessageFns<Command> = {
       case "poke": {
         if (object.command?.value !== undefined && object.command?.value !== null) {
           message.command = { $case: "poke", value: PokeCommand.fromPartial(object.command.value) };
+        }
+        break;
+      }
+      case "file": {
+        if (object.command?.value !== undefined && object.command?.value !== null) {
+          message.command = { $case: "file", value: FileCommand.fromPartial(object.command.value) };
         }
         break;
       }
@@ -2672,8 +2819,662 @@ export const PokeCommand: MessageFns<PokeCommand> = {
   },
 };
 
+function createBaseFileCommand(): FileCommand {
+  return { workspace_id: "", path: "", action: undefined };
+}
+
+export const FileCommand: MessageFns<FileCommand> = {
+  encode(message: FileCommand, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.workspace_id !== "") {
+      writer.uint32(10).string(message.workspace_id);
+    }
+    if (message.path !== "") {
+      writer.uint32(18).string(message.path);
+    }
+    switch (message.action?.$case) {
+      case "stat":
+        FileStat.encode(message.action.value, writer.uint32(26).fork()).join();
+        break;
+      case "read":
+        FileRead.encode(message.action.value, writer.uint32(34).fork()).join();
+        break;
+      case "write":
+        FileWrite.encode(message.action.value, writer.uint32(42).fork()).join();
+        break;
+      case "move":
+        FileMove.encode(message.action.value, writer.uint32(50).fork()).join();
+        break;
+      case "delete":
+        FileDelete.encode(message.action.value, writer.uint32(58).fork()).join();
+        break;
+      case "look":
+        FileLook.encode(message.action.value, writer.uint32(66).fork()).join();
+        break;
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FileCommand {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFileCommand() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.workspace_id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.path = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.action = { $case: "stat", value: FileStat.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.action = { $case: "read", value: FileRead.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.action = { $case: "write", value: FileWrite.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.action = { $case: "move", value: FileMove.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.action = { $case: "delete", value: FileDelete.decode(reader, reader.uint32()) };
+            continue;
+          }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.action = { $case: "look", value: FileLook.decode(reader, reader.uint32()) };
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<FileCommand>): FileCommand {
+    return FileCommand.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<FileCommand>): FileCommand {
+    const message = createBaseFileCommand() as any;
+    message.workspace_id = object.workspace_id ?? "";
+    message.path = object.path ?? "";
+    switch (object.action?.$case) {
+      case "stat": {
+        if (object.action?.value !== undefined && object.action?.value !== null) {
+          message.action = { $case: "stat", value: FileStat.fromPartial(object.action.value) };
+        }
+        break;
+      }
+      case "read": {
+        if (object.action?.value !== undefined && object.action?.value !== null) {
+          message.action = { $case: "read", value: FileRead.fromPartial(object.action.value) };
+        }
+        break;
+      }
+      case "write": {
+        if (object.action?.value !== undefined && object.action?.value !== null) {
+          message.action = { $case: "write", value: FileWrite.fromPartial(object.action.value) };
+        }
+        break;
+      }
+      case "move": {
+        if (object.action?.value !== undefined && object.action?.value !== null) {
+          message.action = { $case: "move", value: FileMove.fromPartial(object.action.value) };
+        }
+        break;
+      }
+      case "delete": {
+        if (object.action?.value !== undefined && object.action?.value !== null) {
+          message.action = { $case: "delete", value: FileDelete.fromPartial(object.action.value) };
+        }
+        break;
+      }
+      case "look": {
+        if (object.action?.value !== undefined && object.action?.value !== null) {
+          message.action = { $case: "look", value: FileLook.fromPartial(object.action.value) };
+        }
+        break;
+      }
+    }
+    return message;
+  },
+};
+
+function createBaseFileStat(): FileStat {
+  return {};
+}
+
+export const FileStat: MessageFns<FileStat> = {
+  encode(_: FileStat, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FileStat {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFileStat() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<FileStat>): FileStat {
+    return FileStat.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<FileStat>): FileStat {
+    const message = createBaseFileStat() as any;
+    return message;
+  },
+};
+
+function createBaseFileRead(): FileRead {
+  return { offset: 0, limit: 0 };
+}
+
+export const FileRead: MessageFns<FileRead> = {
+  encode(message: FileRead, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.offset !== 0) {
+      writer.uint32(8).uint64(message.offset);
+    }
+    if (message.limit !== 0) {
+      writer.uint32(16).uint32(message.limit);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FileRead {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFileRead() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.offset = longToNumber(reader.uint64());
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.limit = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<FileRead>): FileRead {
+    return FileRead.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<FileRead>): FileRead {
+    const message = createBaseFileRead() as any;
+    message.offset = object.offset ?? 0;
+    message.limit = object.limit ?? 0;
+    return message;
+  },
+};
+
+function createBaseFileWrite(): FileWrite {
+  return { draft: "", offset: 0, bytes: Buffer.alloc(0), last: false, hash: "", if_hash: "" };
+}
+
+export const FileWrite: MessageFns<FileWrite> = {
+  encode(message: FileWrite, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.draft !== "") {
+      writer.uint32(10).string(message.draft);
+    }
+    if (message.offset !== 0) {
+      writer.uint32(16).uint64(message.offset);
+    }
+    if (message.bytes.length !== 0) {
+      writer.uint32(26).bytes(message.bytes);
+    }
+    if (message.last !== false) {
+      writer.uint32(32).bool(message.last);
+    }
+    if (message.hash !== "") {
+      writer.uint32(42).string(message.hash);
+    }
+    if (message.if_hash !== "") {
+      writer.uint32(50).string(message.if_hash);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FileWrite {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFileWrite() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.draft = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.offset = longToNumber(reader.uint64());
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.bytes = Buffer.from(reader.bytes());
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.last = reader.bool();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.hash = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.if_hash = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<FileWrite>): FileWrite {
+    return FileWrite.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<FileWrite>): FileWrite {
+    const message = createBaseFileWrite() as any;
+    message.draft = object.draft ?? "";
+    message.offset = object.offset ?? 0;
+    message.bytes = object.bytes ?? Buffer.alloc(0);
+    message.last = object.last ?? false;
+    message.hash = object.hash ?? "";
+    message.if_hash = object.if_hash ?? "";
+    return message;
+  },
+};
+
+function createBaseFileMove(): FileMove {
+  return { to: "" };
+}
+
+export const FileMove: MessageFns<FileMove> = {
+  encode(message: FileMove, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.to !== "") {
+      writer.uint32(10).string(message.to);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FileMove {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFileMove() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.to = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<FileMove>): FileMove {
+    return FileMove.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<FileMove>): FileMove {
+    const message = createBaseFileMove() as any;
+    message.to = object.to ?? "";
+    return message;
+  },
+};
+
+function createBaseFileDelete(): FileDelete {
+  return {};
+}
+
+export const FileDelete: MessageFns<FileDelete> = {
+  encode(_: FileDelete, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FileDelete {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFileDelete() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<FileDelete>): FileDelete {
+    return FileDelete.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<FileDelete>): FileDelete {
+    const message = createBaseFileDelete() as any;
+    return message;
+  },
+};
+
+function createBaseFileLook(): FileLook {
+  return {};
+}
+
+export const FileLook: MessageFns<FileLook> = {
+  encode(_: FileLook, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FileLook {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFileLook() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<FileLook>): FileLook {
+    return FileLook.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<FileLook>): FileLook {
+    const message = createBaseFileLook() as any;
+    return message;
+  },
+};
+
+function createBaseFileFacts(): FileFacts {
+  return { path: "", is_directory: false, size_bytes: 0, hash: "", modified_ms: 0, revision: "" };
+}
+
+export const FileFacts: MessageFns<FileFacts> = {
+  encode(message: FileFacts, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.path !== "") {
+      writer.uint32(10).string(message.path);
+    }
+    if (message.is_directory !== false) {
+      writer.uint32(16).bool(message.is_directory);
+    }
+    if (message.size_bytes !== 0) {
+      writer.uint32(24).uint64(message.size_bytes);
+    }
+    if (message.hash !== "") {
+      writer.uint32(34).string(message.hash);
+    }
+    if (message.modified_ms !== 0) {
+      writer.uint32(41).double(message.modified_ms);
+    }
+    if (message.revision !== "") {
+      writer.uint32(50).string(message.revision);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FileFacts {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFileFacts() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.path = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.is_directory = reader.bool();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.size_bytes = longToNumber(reader.uint64());
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.hash = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 41) {
+              break;
+            }
+
+            message.modified_ms = reader.double();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.revision = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<FileFacts>): FileFacts {
+    return FileFacts.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<FileFacts>): FileFacts {
+    const message = createBaseFileFacts() as any;
+    message.path = object.path ?? "";
+    message.is_directory = object.is_directory ?? false;
+    message.size_bytes = object.size_bytes ?? 0;
+    message.hash = object.hash ?? "";
+    message.modified_ms = object.modified_ms ?? 0;
+    message.revision = object.revision ?? "";
+    return message;
+  },
+};
+
 function createBaseCommandAnswer(): CommandAnswer {
-  return { ok: false, message: "" };
+  return { ok: false, message: "", file: undefined, bytes: Buffer.alloc(0) };
 }
 
 export const CommandAnswer: MessageFns<CommandAnswer> = {
@@ -2683,6 +3484,12 @@ export const CommandAnswer: MessageFns<CommandAnswer> = {
     }
     if (message.message !== "") {
       writer.uint32(18).string(message.message);
+    }
+    if (message.file !== undefined) {
+      FileFacts.encode(message.file, writer.uint32(26).fork()).join();
+    }
+    if (message.bytes.length !== 0) {
+      writer.uint32(34).bytes(message.bytes);
     }
     return writer;
   },
@@ -2716,6 +3523,22 @@ export const CommandAnswer: MessageFns<CommandAnswer> = {
             message.message = reader.string();
             continue;
           }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.file = FileFacts.decode(reader, reader.uint32());
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.bytes = Buffer.from(reader.bytes());
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2735,6 +3558,554 @@ export const CommandAnswer: MessageFns<CommandAnswer> = {
     const message = createBaseCommandAnswer() as any;
     message.ok = object.ok ?? false;
     message.message = object.message ?? "";
+    message.file = (object.file !== undefined && object.file !== null) ? FileFacts.fromPartial(object.file) : undefined;
+    message.bytes = object.bytes ?? Buffer.alloc(0);
+    return message;
+  },
+};
+
+function createBaseFilesReport(): FilesReport {
+  return { workspace_id: "", base: "", digest: "", changed: [], gone: [], sync: "", first: false, last: false };
+}
+
+export const FilesReport: MessageFns<FilesReport> = {
+  encode(message: FilesReport, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.workspace_id !== "") {
+      writer.uint32(10).string(message.workspace_id);
+    }
+    if (message.base !== "") {
+      writer.uint32(18).string(message.base);
+    }
+    if (message.digest !== "") {
+      writer.uint32(26).string(message.digest);
+    }
+    for (const v of message.changed) {
+      IndexedFile.encode(v!, writer.uint32(34).fork()).join();
+    }
+    for (const v of message.gone) {
+      writer.uint32(42).string(v!);
+    }
+    if (message.sync !== "") {
+      writer.uint32(50).string(message.sync);
+    }
+    if (message.first !== false) {
+      writer.uint32(56).bool(message.first);
+    }
+    if (message.last !== false) {
+      writer.uint32(64).bool(message.last);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FilesReport {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFilesReport() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.workspace_id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.base = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.digest = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.changed.push(IndexedFile.decode(reader, reader.uint32()));
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.gone.push(reader.string());
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.sync = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 56) {
+              break;
+            }
+
+            message.first = reader.bool();
+            continue;
+          }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.last = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<FilesReport>): FilesReport {
+    return FilesReport.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<FilesReport>): FilesReport {
+    const message = createBaseFilesReport() as any;
+    message.workspace_id = object.workspace_id ?? "";
+    message.base = object.base ?? "";
+    message.digest = object.digest ?? "";
+    message.changed = object.changed?.map((e) => IndexedFile.fromPartial(e)) || [];
+    message.gone = object.gone?.map((e) => e) || [];
+    message.sync = object.sync ?? "";
+    message.first = object.first ?? false;
+    message.last = object.last ?? false;
+    return message;
+  },
+};
+
+function createBaseIndexedFile(): IndexedFile {
+  return { path: "", is_directory: false, size_bytes: 0, hash: "", modified_ms: 0, run_id: "" };
+}
+
+export const IndexedFile: MessageFns<IndexedFile> = {
+  encode(message: IndexedFile, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.path !== "") {
+      writer.uint32(10).string(message.path);
+    }
+    if (message.is_directory !== false) {
+      writer.uint32(16).bool(message.is_directory);
+    }
+    if (message.size_bytes !== 0) {
+      writer.uint32(24).uint64(message.size_bytes);
+    }
+    if (message.hash !== "") {
+      writer.uint32(34).string(message.hash);
+    }
+    if (message.modified_ms !== 0) {
+      writer.uint32(41).double(message.modified_ms);
+    }
+    if (message.run_id !== "") {
+      writer.uint32(50).string(message.run_id);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): IndexedFile {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseIndexedFile() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.path = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.is_directory = reader.bool();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.size_bytes = longToNumber(reader.uint64());
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.hash = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 41) {
+              break;
+            }
+
+            message.modified_ms = reader.double();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.run_id = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<IndexedFile>): IndexedFile {
+    return IndexedFile.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<IndexedFile>): IndexedFile {
+    const message = createBaseIndexedFile() as any;
+    message.path = object.path ?? "";
+    message.is_directory = object.is_directory ?? false;
+    message.size_bytes = object.size_bytes ?? 0;
+    message.hash = object.hash ?? "";
+    message.modified_ms = object.modified_ms ?? 0;
+    message.run_id = object.run_id ?? "";
+    return message;
+  },
+};
+
+function createBaseFilesAnswer(): FilesAnswer {
+  return { resync: false, wanted: [] };
+}
+
+export const FilesAnswer: MessageFns<FilesAnswer> = {
+  encode(message: FilesAnswer, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.resync !== false) {
+      writer.uint32(8).bool(message.resync);
+    }
+    for (const v of message.wanted) {
+      WantedText.encode(v!, writer.uint32(18).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FilesAnswer {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFilesAnswer() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.resync = reader.bool();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.wanted.push(WantedText.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<FilesAnswer>): FilesAnswer {
+    return FilesAnswer.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<FilesAnswer>): FilesAnswer {
+    const message = createBaseFilesAnswer() as any;
+    message.resync = object.resync ?? false;
+    message.wanted = object.wanted?.map((e) => WantedText.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBaseWantedText(): WantedText {
+  return { path: "", hash: "" };
+}
+
+export const WantedText: MessageFns<WantedText> = {
+  encode(message: WantedText, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.path !== "") {
+      writer.uint32(10).string(message.path);
+    }
+    if (message.hash !== "") {
+      writer.uint32(18).string(message.hash);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): WantedText {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseWantedText() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.path = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.hash = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<WantedText>): WantedText {
+    return WantedText.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<WantedText>): WantedText {
+    const message = createBaseWantedText() as any;
+    message.path = object.path ?? "";
+    message.hash = object.hash ?? "";
+    return message;
+  },
+};
+
+function createBaseFileTextReport(): FileTextReport {
+  return { workspace_id: "", path: "", hash: "", deflated: Buffer.alloc(0), cut: false, failure: "" };
+}
+
+export const FileTextReport: MessageFns<FileTextReport> = {
+  encode(message: FileTextReport, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.workspace_id !== "") {
+      writer.uint32(10).string(message.workspace_id);
+    }
+    if (message.path !== "") {
+      writer.uint32(18).string(message.path);
+    }
+    if (message.hash !== "") {
+      writer.uint32(26).string(message.hash);
+    }
+    if (message.deflated.length !== 0) {
+      writer.uint32(34).bytes(message.deflated);
+    }
+    if (message.cut !== false) {
+      writer.uint32(40).bool(message.cut);
+    }
+    if (message.failure !== "") {
+      writer.uint32(50).string(message.failure);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FileTextReport {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFileTextReport() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.workspace_id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.path = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.hash = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.deflated = Buffer.from(reader.bytes());
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.cut = reader.bool();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.failure = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<FileTextReport>): FileTextReport {
+    return FileTextReport.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<FileTextReport>): FileTextReport {
+    const message = createBaseFileTextReport() as any;
+    message.workspace_id = object.workspace_id ?? "";
+    message.path = object.path ?? "";
+    message.hash = object.hash ?? "";
+    message.deflated = object.deflated ?? Buffer.alloc(0);
+    message.cut = object.cut ?? false;
+    message.failure = object.failure ?? "";
+    return message;
+  },
+};
+
+function createBaseFileTextAnswer(): FileTextAnswer {
+  return {};
+}
+
+export const FileTextAnswer: MessageFns<FileTextAnswer> = {
+  encode(_: FileTextAnswer, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): FileTextAnswer {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseFileTextAnswer() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<FileTextAnswer>): FileTextAnswer {
+    return FileTextAnswer.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<FileTextAnswer>): FileTextAnswer {
+    const message = createBaseFileTextAnswer() as any;
     return message;
   },
 };

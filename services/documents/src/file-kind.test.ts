@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { archive, docxFile, pdfFile, PNG, pptxFile, WAV } from "../testing/sample-file.ts";
+import { archive, docxFile, pdfFile, PNG, pptxFile, WAV } from "./testing/index.ts";
 import { kindOf } from "./file-kind.ts";
 
 const bytesOf = (text: string): Uint8Array => Buffer.from(text, "latin1");
