@@ -52,4 +52,4 @@ fmt: setup ## format
 	npm run -s fmt
 
 clean: ## remove what was built
-	rm -rf node_modules coordinator/dist node-agent/dist proto/dist services/*/dist
+	rm -rf node_modules coordinator/dist node-agent/dist proto/dist services/*/dist web/dist

@@ -20,6 +20,7 @@ export default defineConfig({
           exclude: [...INFRA, "**/node_modules/**", "**/dist/**"],
         },
       },
+      "web/vitest.config.ts",
       { ...shared, test: { name: "architecture", include: ["tests/architecture.test.ts"] } },
       {
         ...shared,
@@ -37,7 +38,7 @@ export default defineConfig({
         ...shared,
         test: {
           name: "e2e",
-          include: ["tests/{e2e,conformance,chaos}/**/*.test.ts"],
+          include: ["tests/{e2e,conformance,chaos}/**/*.test.ts", "web/src/**/*.browser.test.ts"],
           testTimeout: 180_000,
           hookTimeout: 180_000,
           fileParallelism: false,

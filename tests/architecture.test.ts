@@ -41,6 +41,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "mcp",
   ],
   "node-agent": ["kernel", "observability", "bus", "proto", "assistants", "documents", "llm", "agent", "runtime", "scripts", "mcp"],
+  // Types only: see below.
+  web: ["proto"],
 };
 
 function sources(dir: string): string[] {
@@ -48,7 +50,7 @@ function sources(dir: string): string[] {
     const path = join(dir, name);
     if (name === "node_modules" || name === "dist" || name === "gen") return [];
     if (statSync(path).isDirectory()) return sources(path);
-    return name.endsWith(".ts") ? [path] : [];
+    return /\.tsx?$/.test(name) ? [path] : [];
   });
 }
 
@@ -79,7 +81,7 @@ function packageOf(specifier: string): string {
 function violations(pkg: string): string[] {
   const found: string[] = [];
   for (const file of sources(join(ROOT, pkg, "src"))) {
-    const isTest = /\.(test|bench)\.ts$/.test(file) || file.includes("/testing/");
+    const isTest = /\.(test|bench)\.tsx?$/.test(file) || file.includes("/testing/");
     const declared = dependenciesOf(pkg, isTest);
     for (const specifier of importsOf(file)) {
       const where = `${relative(ROOT, file)} imports ${specifier}`;
@@ -109,9 +111,21 @@ test("coordinator and node-agent never import each other", () => {
   expect(ALLOWED["node-agent"]).not.toContain("store");
 });
 
-test("entry files export by name, not with a star", () => {
-  const stars = Object.keys(ALLOWED).filter((pkg) =>
-    readFileSync(join(ROOT, pkg, "src/index.ts"), "utf8").includes("export *"),
+test("the page takes only types from the wire contract, never its code", () => {
+  const files = sources(join(ROOT, "web/src"));
+  const values = files.filter((file) =>
+    [...readFileSync(file, "utf8").matchAll(/^(import|export)\s(type\s)?[^;"'`]*?from\s+"@mesh\//gm)].some(
+      (match) => match[2] === undefined,
+    ),
   );
+  expect(files.length).toBeGreaterThan(0);
+  expect(values.map((file) => relative(ROOT, file))).toEqual([]);
+});
+
+test("entry files export by name, not with a star", () => {
+  const stars = Object.keys(ALLOWED)
+    // The page is a program without an entry file for others.
+    .filter((pkg) => pkg !== "web")
+    .filter((pkg) => readFileSync(join(ROOT, pkg, "src/index.ts"), "utf8").includes("export *"));
   expect(stars).toEqual([]);
 });

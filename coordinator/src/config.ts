@@ -1,9 +1,12 @@
 /** Configuration of the coordinator: one row per option, read once by `main`. */
 
+import { BlockList } from "node:net";
 import { homedir } from "node:os";
 import { join } from "node:path";
 
 import { duration, flag, integer, oneOf, type OptionSource, type OptionTable, parseOptions, text } from "@mesh/kernel";
+
+import { networksOf } from "./webhooks/target-guard.ts";
 
 // Every option of the coordinator.
 const OPTIONS = {
@@ -124,6 +127,12 @@ const OPTIONS = {
     default: 6000,
     doc: "Requests a minute and token; 0 turns the limit off.",
   },
+  webhookAllow: {
+    env: "YAO_WEBHOOK_ALLOW",
+    parse: networks,
+    default: new BlockList(),
+    doc: "Networks of your own that webhooks may call, also over http, such as 127.0.0.0/8; several separated by commas.",
+  },
   leaseGrace: {
     env: "YAO_LEASE_GRACE",
     parse: duration,
@@ -164,6 +173,7 @@ export interface CoordinatorConfig {
   readonly issueAdminToken: boolean;
   readonly logLevel: "trace" | "debug" | "info" | "warn" | "error" | "silent";
   readonly rateLimit: number;
+  readonly webhookAllow: BlockList;
   /** Milliseconds. */
   readonly leaseGrace: number;
   /** Milliseconds. */
@@ -197,6 +207,10 @@ function list(value: string): readonly string[] {
     .split(",")
     .map((part) => part.trim())
     .filter((part) => part !== "");
+}
+
+function networks(value: string): BlockList {
+  return networksOf(list(value));
 }
 
 function masterKey(value: string): Uint8Array {

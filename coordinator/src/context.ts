@@ -19,6 +19,7 @@ import { LeaderElector, migrate, openStore, type Store } from "@mesh/store";
 
 import { createAppApi } from "./assistants/app-api.ts";
 import type { Access } from "./auth/access.ts";
+import { createAnswerStore } from "./auth/answer-store.ts";
 import { createAccess } from "./auth/access-store.ts";
 import { TokenAuthenticator } from "./auth/authenticator.ts";
 import { bootstrap, issueAdminToken } from "./auth/bootstrap.ts";
@@ -29,6 +30,7 @@ import { accountApi, browserConfig, firstLoginUrl, oidcLogin } from "./context/a
 import { type Board, createBoard } from "./context/board.ts";
 import { createFeeds, type Feeds } from "./context/feed.ts";
 import { createFiles, type Files } from "./context/files.ts";
+import { createOpenApi, createOpenServices } from "./context/open-api.ts";
 import { createConnectorApi, createSecretSource } from "./connectors/connector-api.ts";
 import { createGateway, type Gateway, type GatewayAddresses } from "./gateway/gateway.ts";
 import type { Readiness } from "./gateway/health.ts";
@@ -228,6 +230,7 @@ function createApi(core: Core, { feeds, board, files }: Features, publicUrl: () 
     connectors: createConnectorApi({ store, access, secretBox, ids, clock, providers: createProviders({ clock }) }),
     tokens: createTokenApi({ store, access, authenticator, ids }),
     accounts: accountApi(core, clock, publicUrl),
+    ...createOpenApi(core),
     system: createSystemApi({
       store,
       offlineAfterMs: OFFLINE_AFTER_MS,
@@ -315,6 +318,7 @@ function createDoor(
     ready,
     clock: systemClock,
     ids: core.ids,
+    answers: createAnswerStore(core.store, core.secretBox),
   });
 }
 
@@ -343,6 +347,7 @@ function assemble(base: Base): Context {
       ...createNodeServices(core, files),
       ...feeds.services,
       ...board.services,
+      ...createOpenServices(core),
       gateway,
     ],
     async start() {

@@ -324,23 +324,19 @@ test("a token with a small quota is told so, and the client's own retries get th
     rate_per_minute: 60,
   });
   const plain = openai({ apiKey: secret });
-  let refused: InstanceType<typeof OpenAI.APIError> | undefined;
   const seen: number[] = [];
-  for (let i = 0; i < 70 && refused === undefined; i += 1) {
-    const { response } = await plain.models
-      .list()
-      .withResponse()
-      .catch((error: unknown) => {
-        if (!(error instanceof OpenAI.RateLimitError)) throw error;
-        refused = error as InstanceType<typeof OpenAI.APIError>;
-        return { response: undefined };
-      });
-    if (response !== undefined) seen.push(Number(response.headers.get("x-ratelimit-remaining-requests")));
-  }
+  const spend = async (): Promise<never> => {
+    for (let i = 0; i < 70; i += 1) {
+      const { response } = await plain.models.list().withResponse();
+      seen.push(Number(response.headers.get("x-ratelimit-remaining-requests")));
+    }
+    throw new Error("70 requests were answered");
+  };
+  const refused = await errorOf(spend());
   expect(refused).toMatchObject({ status: 429, code: "rate_limit_exceeded" });
   expect(seen.every((left, i) => i === 0 || left <= (seen[i - 1] ?? 0))).toBe(true);
-  expect(refused?.headers?.get("retry-after")).toMatch(/^[1-9]/);
-  expect(refused?.headers?.get("ratelimit-policy")).toBe('"requests";q=60;w=60');
+  expect(refused.headers?.get("retry-after")).toMatch(/^[1-9]/);
+  expect(refused.headers?.get("ratelimit-policy")).toBe('"requests";q=60;w=60');
   const patient = await openai({ apiKey: secret, maxRetries: 4 }).models.list();
   expect(patient.data.length).toBeGreaterThan(0);
 });

@@ -33,7 +33,10 @@ let routes: readonly Route[];
 let ajv: Ajv2020;
 
 beforeAll(async () => {
-  mesh = await TestMesh.start({ nodes: [{ name: "alpha" }] });
+  mesh = await TestMesh.start({
+    nodes: [{ name: "alpha" }],
+    env: { YAO_WEBHOOK_ALLOW: "127.0.0.0/8" },
+  });
   await mesh.pushApp("demo", demoAppDirectory);
   document = await mesh.api.call<Document>("GET", "/v1/openapi.json");
   routes = Object.entries(document.paths).flatMap(([path, item]) =>
@@ -155,6 +158,12 @@ describe("each route", () => {
     });
     const atMs = Date.now();
     const blue = { workspace: "blue" };
+    const talk = await mesh.createRun({ assistant: "hello", input: "hi", chat: "sample-chat" });
+    await mesh.ended(talk.id);
+    const webhooks = "/v1/workspaces/default/webhooks";
+    const { webhook } = await mesh.api.call<{ webhook: { id: string } }>("POST", webhooks, { url: mesh.api.url });
+    const hook = { workspace: "default", webhook: webhook.id };
+    const sent = await mesh.api.call<{ delivery: { id: string } }>("POST", `${webhooks}/${webhook.id}/test`, {});
     const bundle = bundleApp(await readAppDirectory(demoAppDirectory)).bytes;
     // In an order in which each finds what it needs.
     const samples: Readonly<Record<string, Sample>> = {
@@ -191,6 +200,22 @@ describe("each route", () => {
       answerRun: { path: { run: asking.id }, body: { call_id: asking.pending[0]?.id, decision: "deny", text: "no" } },
       retryRun: { path: { run: run.id }, body: {} },
       listRunEvents: { path: { run: run.id }, query: "?after_seq=1&limit=4" },
+      createChatCompletion: { body: { model: "blue/hello", messages: [{ role: "user", content: "hi" }] } },
+      listModels: {},
+      retrieveModel: { path: { model: "blue/hello" } },
+      describeProblem: { path: { problem: "not_found" } },
+      listChats: { path: { workspace: "default" }, query: "?limit=1" },
+      getChat: { path: { workspace: "default", chat: "sample-chat" } },
+      listChatMessages: { path: { workspace: "default", chat: "sample-chat" } },
+      deleteChat: { path: { workspace: "default", chat: "sample-chat" } },
+      createWebhook: { path: blue, body: { url: mesh.api.url, events: ["run.failed"] } },
+      listWebhooks: { path: blue },
+      updateWebhook: { path: hook, body: { events: ["all"] } },
+      rotateWebhookSecret: { path: hook, body: {} },
+      testWebhook: { path: hook, body: {} },
+      listDeliveries: { path: hook },
+      replayDelivery: { path: { ...hook, delivery: sent.delivery.id }, body: {} },
+      removeWebhook: { path: hook },
       removeApp: { path: { ...blue, app: "demo" } },
       deleteWorkspace: { path: blue, query: "?force=true" },
       createToken: { body: { name: "other", scopes: ["read"], ttl_seconds: 60 } },

@@ -71,7 +71,7 @@ async function refused({ method, path, body, headers = {} }: Sent): Promise<ApiP
   expect(response.headers.get("content-type")).toMatch(/^application\/problem\+json(;|$)/);
   expect(text).not.toMatch(TRACE);
   const problem = JSON.parse(text) as ApiProblem["problem"];
-  expect(problem).toMatchObject({ status: response.status, type: `urn:yao:error:${problem.code}` });
+  expect(problem).toMatchObject({ status: response.status, type: `/v1/problems/${problem.code}` });
   expect(problem.title).toBeTruthy();
   expect(problem.request_id).toBe(response.headers.get("x-request-id"));
   return new ApiProblem(response.status, problem);

@@ -303,7 +303,15 @@ describe("people, for administrators", () => {
 
   test("who is disabled is out at once: sessions, tokens and links; tokens come back, sessions do not", async () => {
     const { caller, token } = await person("dan");
-    const wanted = { name: "t", user: "", scopes: [], workspace_ids: [], assistants: [], ttl_seconds: 0, rate_per_minute: 0 };
+    const wanted = {
+      name: "t",
+      user: "",
+      scopes: [],
+      workspace_ids: [],
+      assistants: [],
+      ttl_seconds: 0,
+      rate_per_minute: 0,
+    };
     const { secret } = await tenant.tokens.createToken(wanted, tenant.as(caller));
     const { code } = await accounts.createLoginCode({ ttl_seconds: 0 }, as(caller));
     await tenant.authenticator.authenticate(secret);
@@ -336,7 +344,8 @@ describe("people, for administrators", () => {
   test("who is no administrator any more is none with the token of before", async () => {
     await person("exa");
     await update("exa", { is_admin: true });
-    const wanted = { name: "t", user: "exa", scopes: ["admin"], workspace_ids: [], ttl_seconds: 0 };
+    const limits = { workspace_ids: [], assistants: [], ttl_seconds: 0, rate_per_minute: 0 };
+    const wanted = { name: "t", user: "exa", scopes: ["admin"], ...limits };
     const { secret } = await tenant.tokens.createToken(wanted, tenant.as(tenant.admin));
     expect(await tenant.authenticator.authenticate(secret)).toMatchObject({ isAdmin: true, scopes: ["admin"] });
     await update("exa", { is_admin: false });

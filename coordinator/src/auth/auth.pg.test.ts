@@ -40,7 +40,7 @@ describe("the first start", () => {
       const results = await Promise.all(Array.from({ length: 5 }, () => bootstrap(store, systemIds())));
       const [token, ...others] = results.flatMap(({ adminToken }) => adminToken ?? []);
       expect(others).toEqual([]);
-      expect(token).toMatch(/^yao_[A-Za-z0-9_-]{43}$/);
+      expect(token).toMatch(/^yao_[A-Za-z0-9_-]{49}$/);
       const [stored] = await store.sql`SELECT hash, scopes FROM tokens`;
       expect(JSON.stringify(stored)).not.toContain(token);
       expect((await store.sql`SELECT name, is_default FROM workspaces`)[0]).toEqual({

@@ -22,6 +22,7 @@ import { eventSourceHandler } from "./event-source.ts";
 import { grpcServices } from "./grpc-service.ts";
 import { addHealthRoutes, type Readiness } from "./health.ts";
 import { addRoutes, answerOnce, createHttpApp, type HttpDeps, type HttpHandler } from "./http-server.ts";
+import type { AnswerStore } from "./idempotency.ts";
 import { addMcpRoute } from "./mcp-route.ts";
 import { NatsTunnels, type NatsWebsocket } from "./nats-tunnel.ts";
 import { addOidcRoutes, type OidcRouteDeps } from "./oidc-route.ts";
@@ -71,6 +72,8 @@ export interface GatewayDeps {
   readonly oidc?: OidcRouteDeps["oidc"] | undefined;
   readonly clock: Clock;
   readonly ids: Ids;
+  /** Keeps answers to calls that may be repeated. */
+  readonly answers?: AnswerStore;
 }
 
 /** Bound addresses. */
@@ -132,7 +135,8 @@ function assemble(deps: GatewayDeps): Parts {
   const sockets = new EventSockets({ api, admission, streams, clock, ids });
   const tunnels = new NatsTunnels({ clock, ids }, deps.natsWebsocket);
   const onCall = measure(deps.metrics, { streams, sockets, tunnels });
-  const http: HttpDeps = { api, admission, errors, clock, ids, onCall };
+  const answers = deps.answers === undefined ? {} : { answers: deps.answers };
+  const http: HttpDeps = { api, admission, errors, clock, ids, onCall, ...answers };
   const options = {
     maxUnaryMs: MAX_UNARY_MS,
     trustedProxies: config.trustedProxies ?? [],
@@ -185,7 +189,11 @@ function assemble(deps: GatewayDeps): Parts {
 }
 
 /** Handlers of the rows that do more than answer once, by method. */
-function specialHandlers(http: HttpDeps, streams: OpenStreams, contents: FileContents): ReadonlyMap<string, HttpHandler> {
+function specialHandlers(
+  http: HttpDeps,
+  streams: OpenStreams,
+  contents: FileContents,
+): ReadonlyMap<string, HttpHandler> {
   const deps = { streams, errors: http.errors, clock: http.clock };
   const page = (operation: Operation): HttpHandler => answerOnce(http, operation, MAX_UNARY_MS);
   return new Map([

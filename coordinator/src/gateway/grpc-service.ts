@@ -5,6 +5,7 @@ import {
   AccountServiceService,
   AppServiceService,
   BoardServiceService,
+  ChatServiceService,
   ConnectorServiceService,
   DocumentServiceService,
   FeedServiceService,
@@ -15,6 +16,7 @@ import {
   SystemServiceService,
   TaskServiceService,
   TokenServiceService,
+  WebhookServiceService,
   WorkspaceServiceService,
 } from "@mesh/proto";
 import type { RpcCall, RpcService, RpcStreaming, RpcUnary } from "@mesh/rpc";
@@ -46,6 +48,8 @@ const DEFINITIONS: Readonly<Record<keyof Api, RpcService["definition"]>> = {
   boards: BoardServiceService,
   tasks: TaskServiceService,
   inbox: InboxServiceService,
+  chats: ChatServiceService,
+  webhooks: WebhookServiceService,
 };
 
 /** All services. */

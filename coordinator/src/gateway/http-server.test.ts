@@ -20,7 +20,7 @@ async function problemOf(response: Response): Promise<Record<string, unknown>> {
   expect(response.headers.get("content-type")).toContain("application/problem+json");
   const problem = (await response.json()) as Record<string, unknown>;
   expect(problem).toMatchObject({
-    type: expect.stringMatching(/^urn:yao:error:/),
+    type: expect.stringMatching(/^\/v1\/problems\//),
     title: expect.any(String),
     status: response.status,
     detail: expect.any(String),

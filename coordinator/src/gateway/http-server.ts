@@ -10,7 +10,7 @@ import { createServer as createHttp, type Server } from "node:http";
 import { createServer as createHttps } from "node:https";
 import type { Socket } from "node:net";
 
-import { type Clock, type Ids, MeshError } from "@mesh/kernel";
+import { type Clock, type Ids, isObject, MeshError } from "@mesh/kernel";
 import type { ServerTls } from "@mesh/rpc";
 import fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 
@@ -18,9 +18,10 @@ import type { Admission } from "./admission.ts";
 import type { BrowserRequest } from "./browser.ts";
 import type { ErrorLog } from "./error-log.ts";
 import { readInput } from "./http-input.ts";
+import { type Answer, type AnswerStore, answerUnderKey, keyedCall, takesKey } from "./idempotency.ts";
 import type { Api, Call } from "./operation.ts";
 import { handle, type Operation, OPERATIONS, validate } from "./operations.ts";
-import { HttpError, PROBLEM_TYPE, problemHeaders, toProblem } from "./problem.ts";
+import { HttpError, PROBLEM_TYPE, problemHeaders, problemType, toProblem } from "./problem.ts";
 import type { RateState } from "./rate-limit.ts";
 import { MAX_BUNDLE_BYTES } from "./workspace-rows.ts";
 
@@ -31,6 +32,8 @@ export interface HttpDeps {
   readonly errors: ErrorLog;
   readonly clock: Clock;
   readonly ids: Ids;
+  /** Keeps answers to calls that may be repeated; without it the key of such a call is ignored. */
+  readonly answers?: AnswerStore;
   /** Told about every finished call. */
   readonly onCall: (operation: Operation, status: number, durationMs: number) => void;
 }
@@ -177,19 +180,30 @@ function browserOf({ method, headers }: FastifyRequest): BrowserRequest {
   };
 }
 
-/** The usual handler: validates, calls, answers with JSON; `finish` may set headers and change the answer. */
-export function answerOnce(
-  deps: HttpDeps,
-  operation: Operation,
-  maxMs: number,
-  finish: (response: unknown, reply: FastifyReply) => unknown = (response) => response,
-): HttpHandler {
-  return async (_request, reply, call, input) => {
-    const response = await withDeadline(deps.clock, maxMs, call, (bounded) =>
-      handle(deps.api, operation, validate(operation, input), bounded),
-    );
+/** Changes an answer on its way out, or sets headers. */
+export type Finish = (response: unknown, reply: FastifyReply) => unknown;
+
+/** The usual handler: validates, calls, answers with JSON. An answer that `finish` changes holds a secret and is never kept. */
+export function answerOnce(deps: HttpDeps, operation: Operation, maxMs: number, finish?: Finish): HttpHandler {
+  return async (request, reply, call, input) => {
+    const { answers } = deps;
+    const key = takesKey(operation) && finish === undefined ? keyOf(request) : undefined;
+    const { text, isReplayed } = await withDeadline(deps.clock, maxMs, call, async (bounded): Promise<Answer> => {
+      const message = validate(operation, input);
+      // Handlers of rows with a field for the key know of it themselves.
+      if (key === undefined || answers === undefined || operation.idempotencyField !== undefined) {
+        const response = await handle(deps.api, operation, message, bounded);
+        const shown = finish === undefined ? response : finish(response, reply);
+        return { text: JSON.stringify(shown), isReplayed: isObject(response) && response["replayed"] === true };
+      }
+      const keyed = keyedCall(operation, call.caller.tokenId, key, input);
+      return answerUnderKey(answers, keyed, async () =>
+        JSON.stringify(await handle(deps.api, operation, message, bounded)),
+      );
+    });
+    if (isReplayed) void reply.header("idempotency-replayed", "true");
     void reply.code(operation.successStatus).type("application/json; charset=utf-8");
-    return JSON.stringify(finish(response, reply));
+    return text;
   };
 }
 
@@ -212,13 +226,17 @@ async function withDeadline<T>(clock: Clock, ms: number, call: Call, work: (call
   }
 }
 
+function keyOf({ headers }: FastifyRequest): string | undefined {
+  const key = headers["idempotency-key"];
+  return typeof key === "string" ? key : undefined;
+}
+
 function inputOf(operation: Operation, request: FastifyRequest): Record<string, unknown> {
-  const key = request.headers["idempotency-key"];
   return readInput(operation, {
     params: request.params as Record<string, unknown>,
     query: request.query as Record<string, unknown>,
     body: request.body,
-    idempotencyKey: typeof key === "string" ? key : undefined,
+    idempotencyKey: keyOf(request),
   });
 }
 
@@ -305,7 +323,7 @@ function refuseBytes(error: { readonly code?: string }, socket: Socket): void {
   }
   const status = error.code === "HPE_HEADER_OVERFLOW" ? 431 : error.code === "ERR_HTTP_REQUEST_TIMEOUT" ? 408 : 400;
   const body = JSON.stringify({
-    type: "urn:yao:error:invalid_argument",
+    type: problemType("invalid_argument"),
     title: "Invalid request",
     status,
     detail: "this is not an HTTP request the gateway understands",

@@ -16,7 +16,7 @@ import { chatCompletion } from "../openai/chat-completion.ts";
 import type { ChatChunk, ChatStep } from "../openai/chat-chunks.ts";
 import { failureOf } from "../openai/chat-failure.ts";
 import { readChatRequest } from "../openai/chat-request.ts";
-import { type ChatRun, type ChatRunDeps, followChatRun, startChatRun } from "../openai/chat-run.ts";
+import { type ChatRun, followChatRun, startChatRun } from "../openai/chat-run.ts";
 import { findModel, listModels, retrieveModel } from "../openai/model-ref.ts";
 import { OpenAiError, toOpenAi } from "../openai/openai-error.ts";
 import { drained } from "./backpressure.ts";

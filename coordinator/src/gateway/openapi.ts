@@ -3,6 +3,8 @@
 import { type ContractField, readContract, type ValueType } from "@mesh/rpc";
 import { z } from "zod";
 
+import { takesKey } from "./idempotency.ts";
+import { OTHER_PATHS, OTHER_SCHEMAS } from "./openapi-other.ts";
 import { type Operation, OPERATIONS } from "./operations.ts";
 import { pathFields } from "./operation-row.ts";
 
@@ -23,6 +25,8 @@ const TITLES: Readonly<Record<Operation["service"], string>> = {
   boards: "Boards",
   tasks: "Tasks",
   inbox: "Inbox",
+  chats: "Chats",
+  webhooks: "Webhooks",
 };
 
 const PROBLEM: Schema = {
@@ -62,12 +66,13 @@ export function openApiDocument(version: string): Schema {
     openapi: "3.1.0",
     info: { title: "Yao Mesh", version, description: "Devices, workspaces, assistants and runs of one mesh." },
     security: [{ token: [] }],
-    tags: Object.values(TITLES).map((name) => ({ name })),
+    tags: [...Object.values(TITLES), "OpenAI"].map((name) => ({ name })),
     paths: { ...paths, ...OTHER_PATHS },
     components: {
       securitySchemes: { token: { type: "http", scheme: "bearer" } },
       schemas: {
         ...Object.fromEntries([...contract.messages].map(([name, fields]) => [name, messageSchema(fields)])),
+        ...OTHER_SCHEMAS,
         // `Problem` is a message of the contract: a finding in an app. The error body has a name of its own.
         ErrorProblem: PROBLEM,
       },
@@ -85,7 +90,7 @@ function describe(operation: Operation, response: string): Schema {
     ...(isQuery ? rest : rest.filter(([name]) => operation.rawBody !== undefined && name !== operation.rawBody)).map(
       ([name, schema]) => ({ name, in: "query", required: false, schema }),
     ),
-    ...(operation.idempotencyField === undefined
+    ...(!takesKey(operation)
       ? []
       : [{ name: "Idempotency-Key", in: "header", required: false, schema: { type: "string", maxLength: 200 } }]),
   ];
@@ -94,6 +99,8 @@ function describe(operation: Operation, response: string): Schema {
     summary: operation.summary,
     tags: [TITLES[operation.service]],
     ...(operation.scope === "none" ? { security: [] } : { "x-scope": operation.scope }),
+    // Tokens that are limited to assistants may call it.
+    ...(operation.knowsAssistants === true ? { "x-assistant-tokens": true } : {}),
     parameters,
     ...(isQuery ? {} : { requestBody: requestBody(operation, rest, required) }),
     responses: {
@@ -174,18 +181,3 @@ function addEventStream(page: unknown, service: Operation["service"]): void {
     responses["204"] = { description: "The run has ended and the cursor stands at its end.", content: {} };
   }
 }
-
-const plain = (summary: string, contentType: string): Schema => ({
-  get: {
-    summary,
-    security: [],
-    responses: { 200: { description: "Done.", content: { [contentType]: { schema: {} } } } },
-  },
-});
-
-const OTHER_PATHS: Schema = {
-  "/healthz": plain("Whether the process lives.", "application/json"),
-  "/readyz": plain("Whether it can serve; 503 with the reasons otherwise.", "application/json"),
-  "/metrics": plain("Numbers for Prometheus; from this machine, or with a token.", "text/plain"),
-  "/v1/openapi.json": plain("This document.", "application/json"),
-};

@@ -99,6 +99,8 @@ import type { AccountApi } from "./api/account.ts";
 import type { BoardApi, InboxApi, TaskApi } from "./api/board.ts";
 import type { FeedApi } from "./api/feed.ts";
 import type { DocumentApi, FileApi } from "./api/files.ts";
+import type { ChatApi } from "./api/chat.ts";
+import type { WebhookApi } from "./api/webhook.ts";
 
 export type { BoardApi, InboxApi, TaskApi } from "./api/board.ts";
 export type { FeedApi } from "./api/feed.ts";
@@ -221,4 +223,6 @@ export interface Api {
   readonly boards: BoardApi;
   readonly tasks: TaskApi;
   readonly inbox: InboxApi;
+  readonly chats: ChatApi;
+  readonly webhooks: WebhookApi;
 }

@@ -12,12 +12,14 @@ import { ACCOUNT_ROWS } from "./account-rows.ts";
 import { BOARD_ROWS, INBOX_ROWS } from "./board-rows.ts";
 import { FEED_ROWS } from "./feed-rows.ts";
 import { DOCUMENT_ROWS, FILE_ROWS } from "./file-rows.ts";
+import { CHAT_ROWS } from "./chat-rows.ts";
 import { NODE_ROWS } from "./node-rows.ts";
 import type { Api, Call } from "./operation.ts";
 import type { OperationRow } from "./operation-row.ts";
 import { RUN_ROWS } from "./run-rows.ts";
 import { SYSTEM_ROWS, TOKEN_ROWS } from "./system-rows.ts";
 import { TASK_ROWS } from "./task-rows.ts";
+import { WEBHOOK_ROWS } from "./webhook-rows.ts";
 import { APP_ROWS, CONNECTOR_ROWS, WORKSPACE_ROWS } from "./workspace-rows.ts";
 
 /** A row with its place in the table. */
@@ -42,6 +44,8 @@ const TABLE: { readonly [S in keyof Api]: { readonly [M in keyof Api[S]]: Operat
   boards: BOARD_ROWS,
   tasks: TASK_ROWS,
   inbox: INBOX_ROWS,
+  chats: CHAT_ROWS,
+  webhooks: WEBHOOK_ROWS,
 };
 
 /** All operations. */

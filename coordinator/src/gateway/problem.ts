@@ -5,7 +5,7 @@
  * P2  The text of an internal error is replaced by the request id.
  */
 
-import { type ErrorCode, MeshError } from "@mesh/kernel";
+import { ERROR_CODES, type ErrorCode, MeshError } from "@mesh/kernel";
 import { internalText } from "@mesh/rpc";
 import { KEY_REUSED } from "@mesh/store";
 
@@ -67,7 +67,7 @@ export function toProblem(error: MeshError, requestId: string): Problem {
   const hidden = error.code === "internal" || error.code === "unknown";
   const { errors, ...rest } = hidden ? {} : (error.details ?? {});
   return {
-    type: `urn:yao:error:${error.code}`,
+    type: problemType(error.code),
     title: error instanceof HttpError ? error.title : usualTitle,
     status: error instanceof HttpError ? error.status : usualStatus,
     detail: hidden ? internalText(requestId) : error.message,
@@ -78,10 +78,43 @@ export function toProblem(error: MeshError, requestId: string): Problem {
   };
 }
 
+/** Where a type of problem is described: a reference, relative to wherever the gateway is reached. */
+export function problemType(code: ErrorCode): string {
+  return `/v1/problems/${code}`;
+}
+
+/** What a type of problem means, for whoever follows it; undefined for codes that there are not. */
+export function describeProblem(code: string): Readonly<Record<string, unknown>> | undefined {
+  const known = ERROR_CODES.find((each) => each === code);
+  if (known === undefined) return undefined;
+  const [status, title] = HTTP[known];
+  return { type: problemType(known), title, status, code: known, detail: MEANINGS[known] };
+}
+
+const MEANINGS: Readonly<Record<ErrorCode, string>> = {
+  cancelled: "The call was given up before it ended, by its client or by somebody who cancelled it.",
+  unknown: "Something failed in a way that has no name; the request id finds it in the coordinator's log.",
+  invalid_argument: "The request itself is wrong; errors names each field. Sending it again changes nothing.",
+  deadline_exceeded: "It took longer than it may; try again, or ask for less at a time.",
+  not_found: "What is named does not exist, or this token may not see it: the two are told apart nowhere.",
+  already_exists: "The name is taken, or (with status 422) an idempotency key was used for another request.",
+  permission_denied: "The token lacks a scope, or its user a role; detail says which.",
+  resource_exhausted: "A limit was reached: too many requests (see Retry-After), too many things, or too large a one.",
+  failed_precondition: "It cannot be done in the present state; detail says what must be done first.",
+  aborted: "Something else changed the same thing at the same time; read it again and try again.",
+  out_of_range: "A position lies beyond the end; detail says where the end is.",
+  unimplemented: "There is no such operation here.",
+  internal: "Something broke inside; the request id finds it in the coordinator's log.",
+  unavailable: "A part of the system is away or the coordinator is stopping; try again soon.",
+  data_loss: "Stored data cannot be read any more.",
+  unauthenticated: "No valid token came with the request; make one with: yao token create",
+};
+
 /** Headers that go with a problem. */
 export function problemHeaders(error: MeshError): Readonly<Record<string, string>> {
   if (error.code === "unauthenticated") return { "www-authenticate": 'Bearer realm="yao"' };
-  const retryAfter = error.details?.["retry_after_seconds"];
+  const { reason, retry_after_seconds: retryAfter } = error.details ?? {};
+  if (reason === "idempotency_key_in_use") return { "retry-after": "1", "x-should-retry": "true" };
   if (typeof retryAfter === "number") return { "retry-after": String(retryAfter) };
   // Some clients send a 409 again by themselves; what was refused for good must not be.
   if (error.details?.["should_retry"] === false) return { "x-should-retry": "false" };

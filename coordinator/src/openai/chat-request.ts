@@ -202,8 +202,12 @@ function plainMessage(given: Body["messages"][number]): JsonObject {
 
 function shownInput(messages: Body["messages"]): string {
   const last = messages.findLast(({ role }) => role === "user")?.content ?? "";
-  const words = typeof last === "string" ? last : last.map((each) => each["text"] ?? "").join("");
+  const words = typeof last === "string" ? last : last.map(textOfPart).join("");
   return words.replaceAll("\u0000", "").slice(0, MAX_SHOWN_CHARS);
+}
+
+function textOfPart(given: Readonly<Record<string, unknown>>): string {
+  return typeof given["text"] === "string" ? given["text"] : "";
 }
 
 function ignoredIn(given: Body): readonly string[] {

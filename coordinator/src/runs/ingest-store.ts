@@ -2,6 +2,7 @@
 
 import type { Tx } from "@mesh/store";
 
+import { noteRunEvents, runEventOf } from "../webhooks/note-event.ts";
 import type { FoldRow, RunChange } from "./run-fold.ts";
 import { appendToLogs, freshQueueUntil } from "./run-log.ts";
 import { keepQuestions, keepStateParts } from "./waiting-store.ts";
@@ -43,6 +44,13 @@ export async function appendNodeEvents(tx: Tx, changes: readonly IngestChange[])
       ${rows.map((r) => r.event.delta_of)}::text[], ${rows.map((r) => r.event.body)}::text[]
     ) AS e (run_id, seq, epoch, n, at_ms, kind, delta_of, body)`;
   await Promise.all([updated, inserted, keepStateParts(tx, grown), keepQuestions(tx, grown)]);
+  await noteRunEvents(
+    tx,
+    grown.flatMap(({ runId, state, result, asked }) => {
+      const type = result === undefined && asked === undefined ? undefined : runEventOf(state);
+      return type === undefined ? [] : [{ runId, type }];
+    }),
+  );
   const requeued = grown.filter((change) => change.requeueReason !== undefined);
   await appendToLogs(
     tx,

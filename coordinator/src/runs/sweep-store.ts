@@ -5,6 +5,7 @@
 
 import { forgetIdempotency, type Sql, type Tx } from "@mesh/store";
 
+import { noteRunEvents, runEventOf } from "../webhooks/note-event.ts";
 import { appendToLogs, freshQueueUntil, type LogEntry, timeLeft } from "./run-log.ts";
 import { ACCEPT_MS, HOLD_MS, LEASE_MS, MAX_ATTEMPTS, RUN_EVENT } from "./run-state.ts";
 import type { Assignment, Work } from "./work-publisher.ts";
@@ -41,6 +42,12 @@ export async function finishRuns(
       lease_until = NULL, hold_until = NULL
     WHERE id = ANY (${[...runIds]}) AND state IN ('queued', 'placed', 'accepted', 'running', 'waiting') RETURNING id`;
   const ids = rows.map((row) => row.id);
+  const type = runEventOf(end.state);
+  if (type !== undefined)
+    await noteRunEvents(
+      tx,
+      ids.map((runId) => ({ runId, type })),
+    );
   const body = { state: end.state, ...(error === null ? {} : { error: JSON.parse(error) as unknown }) };
   await appendToLogs(
     tx,
@@ -222,6 +229,7 @@ export async function pendingCancels(sql: Sql): Promise<readonly Released[]> {
 /** Forgets what is only kept for a while. */
 export async function dropExpired(sql: Sql): Promise<void> {
   await forgetIdempotency(sql, IDEMPOTENCY_MS);
+  await sql`DELETE FROM http_idempotency WHERE started_at < now() - ${IDEMPOTENCY_MS} * interval '1 ms'`;
   // A used one stays until then, so that who tries it again is told that it was used.
   await sql`DELETE FROM join_tokens WHERE expires_at < now() - interval '1 hour'`;
 }

@@ -1,4 +1,4 @@
-import { WorkspaceSettings } from "@mesh/proto";
+import { CreateRunRequest, WorkspaceSettings } from "@mesh/proto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { refusal } from "../auth/testing/tenant.ts";
@@ -29,23 +29,8 @@ afterAll(async () => {
 const settings = (part: Partial<WorkspaceSettings>): WorkspaceSettings => WorkspaceSettings.fromPartial(part);
 const update = (part: object, call = owner, workspace = "default") =>
   fleet.tenant.workspaces.updateWorkspace({ workspace, settings: undefined, ...part }, call);
-const run = (call: Call) =>
-  fleet.runs.createRun(
-    {
-      workspace: "default",
-      assistant: "hello",
-      input: "",
-      options: undefined,
-      metadata: undefined,
-      requirements: undefined,
-      on_lost: "",
-      priority: 0,
-      timeout_seconds: 0,
-      idempotency_key: "",
-      queue_ttl_seconds: 0,
-    } as never,
-    call,
-  );
+const run = (call: Call, part: object = {}) =>
+  fleet.runs.createRun(CreateRunRequest.fromPartial({ workspace: "default", assistant: "hello", ...part }), call);
 
 describe("settings", () => {
   test("are set by owners, kept when they are not named, and tell the caller's role", async () => {
@@ -107,20 +92,7 @@ test("a run has the language its person prefers, unless the request names one", 
   const { run: made } = await run({ ...member, caller });
   const [row] = await fleet.tenant.store.sql`SELECT metadata FROM runs WHERE id = ${made?.id ?? ""}`;
   expect(row).toEqual({ metadata: { locale: "zh-cn" } });
-  const request = { workspace: "default", assistant: "hello", input: "", metadata: { locale: "de" } };
-  const named = await fleet.runs.createRun(
-    {
-      options: undefined,
-      requirements: undefined,
-      on_lost: "",
-      priority: 0,
-      timeout_seconds: 0,
-      idempotency_key: "",
-      queue_ttl_seconds: 0,
-      ...request,
-    } as never,
-    { ...member, caller },
-  );
+  const named = await run({ ...member, caller }, { metadata: { locale: "de" } });
   const [kept] = await fleet.tenant.store.sql`SELECT metadata FROM runs WHERE id = ${named.run?.id ?? ""}`;
   expect(kept).toEqual({ metadata: { locale: "de" } });
 });

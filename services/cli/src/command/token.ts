@@ -5,7 +5,7 @@ import type { Command } from "commander";
 
 import { clientOf, type CommonFlags, print } from "../cli.ts";
 import { apiPath } from "../client/client.ts";
-import { type Builder, group, leaf, list, seconds } from "../command.ts";
+import { type Builder, group, leaf, list, seconds, whole } from "../command.ts";
 import { table } from "../terminal/table.ts";
 import { plain } from "../terminal/terminal.ts";
 
@@ -14,6 +14,8 @@ interface CreateFlags extends CommonFlags {
   readonly scope?: readonly string[];
   readonly workspaceId?: readonly string[];
   readonly ttl?: number;
+  readonly assistant?: readonly string[];
+  readonly rate?: number;
 }
 
 /** The group. */
@@ -25,7 +27,11 @@ function createCommand(builder: Builder): Command {
   return leaf<CreateFlags>(builder, {
     name: "create <name>",
     text: "Make a token and print its secret, once.",
-    examples: ["yao token create ci --scope read --scope runs --ttl 90d", "yao token create ana --user ana"],
+    examples: [
+      "yao token create ci --scope read --scope runs --ttl 90d",
+      "yao token create ana --user ana",
+      "yao token create site --assistant support --rate 60",
+    ],
     flags: [
       { flags: "--user <name>", text: "user it acts for; made when unknown (administrators only; default: you)" },
       {
@@ -38,6 +44,16 @@ function createCommand(builder: Builder): Command {
         text: "workspace it is limited to (repeatable; default: all of the user's)",
         parse: list,
       },
+      {
+        flags: "--assistant <id>",
+        text: "assistant it may run and see, with the scopes read and runs only (repeatable; default: all)",
+        parse: list,
+      },
+      {
+        flags: "--rate <number>",
+        text: "requests a minute (default: as many as every token)",
+        parse: whole(1, 1_000_000),
+      },
       { flags: "--ttl <duration>", text: "how long it is valid (default: for ever)", parse: seconds },
     ],
     action: async (cli, args, flags) => {
@@ -48,6 +64,8 @@ function createCommand(builder: Builder): Command {
           scopes: flags.scope ?? [],
           workspace_ids: flags.workspaceId ?? [],
           ttl_seconds: flags.ttl ?? 0,
+          assistants: flags.assistant ?? [],
+          rate_per_minute: flags.rate ?? 0,
         },
       });
       print(cli, flags, answer, () => `${plain(answer.secret)}\n`);

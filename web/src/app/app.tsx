@@ -1,0 +1,39 @@
+/**
+ * The page: what is open to everybody, and behind the log-in the shell with all the rest.
+ *
+ * The log-in, invitation and share pages load neither the data layer nor the feed: they stay small.
+ */
+
+import { lazy, type ReactNode, Suspense } from "react";
+import { Redirect, Route, Switch, useLocation } from "wouter";
+
+import { Skeleton } from "../ui/state.tsx";
+import { Toasts } from "../ui/toast.tsx";
+import { ErrorBoundary } from "./error-boundary.tsx";
+
+const LoginPage = lazy(() => import("../pages/login/login-page.tsx"));
+const JoinPage = lazy(() => import("../pages/join/join-page.tsx"));
+const Shell = lazy(() => import("./shell.tsx"));
+
+/** The whole page. */
+export function App(): ReactNode {
+  const [place] = useLocation();
+  return (
+    <>
+      <ErrorBoundary place={place}>
+        <Suspense fallback={<Skeleton />}>
+          <Switch>
+            <Route path="/login" component={LoginPage} />
+            <Route path="/setup" component={LoginPage} />
+            <Route path="/join/:code?" component={JoinPage} />
+            <Route path="/">
+              <Redirect to="/board" replace />
+            </Route>
+            <Route component={Shell} />
+          </Switch>
+        </Suspense>
+      </ErrorBoundary>
+      <Toasts />
+    </>
+  );
+}

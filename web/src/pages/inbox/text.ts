@@ -1,0 +1,41 @@
+import { catalogue } from "../../i18n/catalogue.ts";
+
+/** Texts of the inbox. */
+export const useText = catalogue({
+  en: {
+    title: "Inbox",
+    all: "All",
+    needs_input: "Needs you",
+    failed: "Failed",
+    done: "Done",
+    archived: "Archived",
+    unread: "unread",
+    readAll: "Mark all as read",
+    archive: "Archive",
+    restore: "Restore",
+    open: "Open {task}",
+    more: "Load more",
+    nothing: "Nothing needs you",
+    nothingText: "Questions of your tasks, what failed and what was done appear here.",
+    toBoard: "To the board",
+    filter: "Show",
+  },
+  "zh-CN": {
+    title: "收件箱",
+    all: "全部",
+    needs_input: "需要您处理",
+    failed: "失败",
+    done: "已完成",
+    archived: "已归档",
+    unread: "未读",
+    readAll: "全部标为已读",
+    archive: "归档",
+    restore: "恢复",
+    open: "打开 {task}",
+    more: "加载更多",
+    nothing: "没有需要您处理的事项",
+    nothingText: "任务的提问、失败和完成情况会显示在这里。",
+    toBoard: "前往看板",
+    filter: "显示",
+  },
+});

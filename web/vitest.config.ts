@@ -1,0 +1,15 @@
+import react from "@vitejs/plugin-react";
+import { defineProject } from "vitest/config";
+
+export default defineProject({
+  plugins: [react()],
+  test: {
+    name: "web",
+    environment: "happy-dom",
+    include: ["src/**/*.test.{ts,tsx}"],
+    exclude: ["src/**/*.browser.test.ts", "**/node_modules/**", "**/dist/**"],
+    setupFiles: ["src/testing/setup.ts"],
+    // Class names of modules stay what they are called, so that tests may read them.
+    css: { modules: { classNameStrategy: "non-scoped" } },
+  },
+});
