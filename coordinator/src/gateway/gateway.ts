@@ -122,13 +122,35 @@ interface Parts {
   isStopping: boolean;
 }
 
+function policyOf({ publicUrl, hostNames = [] }: GatewayConfig): BrowserPolicy {
+  return new BrowserPolicy({ hostNames, ...(publicUrl === undefined ? {} : { publicUrl: () => publicUrl }) });
+}
+
+function rpcServer(
+  { clock, ids, config }: GatewayDeps,
+  errors: ErrorLog,
+  services: ReturnType<typeof grpcServices>,
+): RpcServer {
+  return createRpcServer(
+    services,
+    {
+      clock,
+      requestId: () => ids.next("req"),
+      onError: (error, { path, requestId }) => errors.report(error, { path, requestId, transport: "grpc" }),
+    },
+    {
+      host: config.host,
+      port: config.grpcPort,
+      maxUnaryMs: MAX_UNARY_MS,
+      graceMs: config.graceMs ?? 10_000,
+      ...(config.tls === undefined ? {} : { tls: config.tls }),
+    },
+  );
+}
+
 function assemble(deps: GatewayDeps): Parts {
   const { api, clock, ids, config } = deps;
-  const { publicUrl } = config;
-  const policy = new BrowserPolicy({
-    ...(publicUrl === undefined ? {} : { publicUrl: () => publicUrl }),
-    hostNames: config.hostNames ?? [],
-  });
+  const policy = policyOf(config);
   const admission = new Admission(deps.authenticator, new RateLimiter(clock, config.rate), policy);
   const errors = new ErrorLog(deps.log);
   const streams = new OpenStreams({ admission, clock });
@@ -144,7 +166,7 @@ function assemble(deps: GatewayDeps): Parts {
   };
   const app = createHttpApp(http, options);
   const special = specialHandlers(http, streams, deps.contents);
-  const isSecure = (): boolean => config.tls !== undefined || publicUrl?.startsWith("https:") === true;
+  const isSecure = (): boolean => config.tls !== undefined || config.publicUrl?.startsWith("https:") === true;
   const finishOf = sessionCookies(isSecure);
   const replace = (operation: Operation): HttpHandler | undefined => {
     const finish = finishOf(operation);
@@ -154,21 +176,7 @@ function assemble(deps: GatewayDeps): Parts {
   if (deps.oidc !== undefined) addOidcRoutes(app, { admission, policy, oidc: deps.oidc, isSecure });
   addMcpRoute(app, { ...http, streams });
   addOpenAiRoutes(app, { ...http, streams });
-  const rpc = createRpcServer(
-    grpcServices({ api, admission, streams }),
-    {
-      clock,
-      requestId: () => ids.next("req"),
-      onError: (error, { path, requestId }) => errors.report(error, { path, requestId, transport: "grpc" }),
-    },
-    {
-      host: config.host,
-      port: config.grpcPort,
-      maxUnaryMs: MAX_UNARY_MS,
-      graceMs: config.graceMs ?? 10_000,
-      ...(config.tls === undefined ? {} : { tls: config.tls }),
-    },
-  );
+  const rpc = rpcServer(deps, errors, grpcServices({ api, admission, streams }));
   const parts: Parts = { app, rpc, streams, sockets, tunnels, isStopping: false };
   addHealthRoutes(app, {
     admission,
