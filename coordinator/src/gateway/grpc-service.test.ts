@@ -45,6 +45,8 @@ const NEEDED: Readonly<Record<string, object>> = {
   putConnector: { workspace: "x", connector: "c", type: "openai" },
   createToken: { name: "t" },
   changePassword: { password: "ten or more" },
+  putSecret: { workspace: "x", name: "NAME", value: "v" },
+  removeSecret: { workspace: "x", name: "NAME" },
   createBoard: { workspace: "x", name: "b" },
   moveTask: { task: "x", column: "c" },
   updateTasks: { workspace: "x", action: "archive" },

@@ -32,7 +32,7 @@ async function problemOf(response: Response): Promise<Record<string, unknown>> {
 
 /** A request that reaches the handler of an operation. */
 function sample(operation: (typeof OPERATIONS)[number]): readonly [path: string, init: RequestInit] {
-  const path = operation.path.replaceAll(/\{\w+\}/g, "x");
+  const path = operation.path.replace("{name}", "NAME").replaceAll(/\{\w+\}/g, "x");
   const bodies: Record<string, unknown> = {
     joinNode: { token: "t", nkey: "U", signature: "s" },
     renewNode: { nkey: "U", at_ms: 1, signature: "s" },
@@ -43,6 +43,7 @@ function sample(operation: (typeof OPERATIONS)[number]): readonly [path: string,
     putConnector: { type: "openai" },
     createToken: { name: "t" },
     changePassword: { password: "ten or more" },
+    putSecret: { value: "v" },
   };
   if (operation.rawBody !== undefined) {
     return [path, { method: operation.verb, headers: { "content-type": "application/octet-stream" }, body: "bundle" }];
