@@ -22,6 +22,8 @@ const DEFINITIONS: Readonly<Record<string, Readonly<Record<string, MethodDefinit
   tokens: proto.TokenServiceService,
   system: proto.SystemServiceService,
   feed: proto.FeedServiceService,
+  files: proto.FileServiceService,
+  documents: proto.DocumentServiceService,
 } as never;
 
 interface MethodDefinition {
@@ -40,6 +42,14 @@ const NEEDED: Readonly<Record<string, object>> = {
   putMember: { workspace: "x", user: "u", role: "viewer" },
   putConnector: { workspace: "x", connector: "c", type: "openai" },
   createToken: { name: "t" },
+  readFile: { workspace: "x", path: "a" },
+  writeFile: { workspace: "x", path: "a", bytes: Buffer.from("b") },
+  moveFile: { workspace: "x", path: "a", to: "b" },
+  copyFile: { workspace: "x", path: "a" },
+  deleteFile: { workspace: "x", path: "a" },
+  uploadDocument: { workspace: "x", name: "a", bytes: Buffer.from("b") },
+  searchDocuments: { workspace: "x", query: "a" },
+  createUpload: { workspace: "x", name: "a", bytes: Buffer.from("b") },
   pushApp: { workspace: "x", app: "a", bundle: Buffer.from("b") },
 };
 
@@ -121,7 +131,7 @@ describe("every operation over gRPC", () => {
       }
       expect(calls.at(-1)).toMatchObject({ method, request: requestOf(operation), call: { transport: "grpc" } });
     }
-  });
+  }, 60_000);
 });
 
 describe("errors over gRPC", () => {
