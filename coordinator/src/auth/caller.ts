@@ -3,7 +3,17 @@
 import { MeshError, type TokenId, type UserId } from "@mesh/kernel";
 
 /** What a token may do. `admin` includes all others; `read` is included in each of them. */
-export const SCOPES = ["read", "runs", "apps", "connectors", "nodes", "workspaces", "tokens", "files", "admin"] as const;
+export const SCOPES = [
+  "read",
+  "runs",
+  "apps",
+  "connectors",
+  "nodes",
+  "workspaces",
+  "tokens",
+  "files",
+  "admin",
+] as const;
 
 /** One of {@link SCOPES}. */
 export type Scope = (typeof SCOPES)[number];

@@ -31,7 +31,10 @@ export async function statFile(devices: Devices, place: Place, signal: AbortSign
   const answer = await devices.command(place.device, commandOf(place, { $case: "stat", value: {} }), signal);
   const facts = factsOf(answer.file);
   if (facts.is_directory) {
-    throw new MeshError("failed_precondition", `${place.path} is a directory; list it with: yao files ls ${place.path}`);
+    throw new MeshError(
+      "failed_precondition",
+      `${place.path} is a directory; list it with: yao files ls ${place.path}`,
+    );
   }
   if (facts.size_bytes <= MAX_TRANSFER_BYTES) return facts;
   throw new MeshError(
@@ -47,9 +50,14 @@ export async function* readContent(
   { facts, from, to }: { readonly facts: FileFacts; readonly from: number; readonly to: number },
   signal: AbortSignal,
 ): AsyncGenerator<Buffer> {
-  for (let offset = from; offset < to; ) {
+  for (let offset = from; offset < to;) {
     signal.throwIfAborted();
-    const { file, bytes } = await readPart(devices, place, { offset, limit: Math.min(PART_BYTES, to - offset) }, signal);
+    const { file, bytes } = await readPart(
+      devices,
+      place,
+      { offset, limit: Math.min(PART_BYTES, to - offset) },
+      signal,
+    );
     if (file.revision !== facts.revision || bytes.length === 0) {
       throw new MeshError("aborted", `${place.path} was changed while it was read; read it again`);
     }
@@ -73,7 +81,11 @@ export async function readPart(
 export async function writeContent(
   devices: Devices,
   place: Place,
-  { parts, ifHash, hash: expected }: { readonly parts: AsyncIterable<Buffer>; readonly ifHash: string; readonly hash?: string },
+  {
+    parts,
+    ifHash,
+    hash: expected,
+  }: { readonly parts: AsyncIterable<Buffer>; readonly ifHash: string; readonly hash?: string },
   signal: AbortSignal,
 ): Promise<FileFacts> {
   const draft = randomUUID();
@@ -81,7 +93,10 @@ export async function writeContent(
   let offset = 0;
   // The last part says so: each is sent when the next is there.
   let held: Buffer = Buffer.alloc(0);
-  const send = async (bytes: Buffer, end: { readonly last: boolean; readonly hash: string }): Promise<FileFacts | undefined> => {
+  const send = async (
+    bytes: Buffer,
+    end: { readonly last: boolean; readonly hash: string },
+  ): Promise<FileFacts | undefined> => {
     const value = { draft, offset, bytes, ...end, if_hash: end.last ? ifHash : "" };
     const answer = await devices.command(place.device, commandOf(place, { $case: "write", value }), signal);
     offset += bytes.length;

@@ -51,7 +51,11 @@ export class Devices {
     if (wanted.node !== "") {
       const node = await this.serving(wanted.workspaceId, wanted.node);
       if (isOn(node)) return node;
-      throw deviceOff(wanted.path, node, files.filter((file) => file.node_id !== node.id));
+      throw deviceOff(
+        wanted.path,
+        node,
+        files.filter((file) => file.node_id !== node.id),
+      );
     }
     const online = files.find((file) => isOn(file));
     if (online !== undefined) return this.serving(wanted.workspaceId, online.node_id);
@@ -115,7 +119,10 @@ export class Devices {
   #silent({ name }: Device, thrown: unknown): MeshError {
     const error = MeshError.from(thrown);
     if (error.code === "unavailable") {
-      return new MeshError("failed_precondition", `device ${name} cannot be reached now; look at it with: yao node show ${name}`);
+      return new MeshError(
+        "failed_precondition",
+        `device ${name} cannot be reached now; look at it with: yao node show ${name}`,
+      );
     }
     if (error.code !== "deadline_exceeded") return error;
     return new MeshError("deadline_exceeded", `device ${name} did not answer within ${COMMAND_MS / 1000} s; try again`);
@@ -141,9 +148,13 @@ function deviceOff(path: string, node: NodeRow, others: readonly FileRow[]): Mes
     online.length > 0
       ? `; ${online.slice(0, 10).join(", ")} ${online.length === 1 ? "has" : "have"} it too`
       : "; its last known text, if it is a document: yao docs list";
-  return new MeshError("failed_precondition", `device ${node.name} is off${since(node.seen_at)}, and ${path} is on it${hint}`, {
-    details: { node: node.name, offline_since: node.seen_at?.toISOString() ?? "", online_nodes: online },
-  });
+  return new MeshError(
+    "failed_precondition",
+    `device ${node.name} is off${since(node.seen_at)}, and ${path} is on it${hint}`,
+    {
+      details: { node: node.name, offline_since: node.seen_at?.toISOString() ?? "", online_nodes: online },
+    },
+  );
 }
 
 function allOff(path: string, files: readonly FileRow[]): MeshError {
@@ -151,6 +162,10 @@ function allOff(path: string, files: readonly FileRow[]): MeshError {
   return new MeshError(
     "failed_precondition",
     `${path} is on ${places.join("; and on ")}; its last known text, if it is a document: yao docs list`,
-    { details: { nodes: files.slice(0, 10).map(({ node, last_at: at }) => ({ node, offline_since: at.toISOString() })) } },
+    {
+      details: {
+        nodes: files.slice(0, 10).map(({ node, last_at: at }) => ({ node, offline_since: at.toISOString() })),
+      },
+    },
   );
 }

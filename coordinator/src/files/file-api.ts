@@ -69,7 +69,10 @@ async function list(
   const path = filePath(request.path, { allowTop: true });
   const nodeId = request.node === "" ? "" : (await devices.serving(workspaceId, request.node)).id;
   const limit = request.limit === 0 ? DEFAULT_LIMIT : request.limit;
-  const words = request.query.split(/\s+/).filter((word) => word !== "").slice(0, MAX_WORDS);
+  const words = request.query
+    .split(/\s+/)
+    .filter((word) => word !== "")
+    .slice(0, MAX_WORDS);
   const after = request.cursor === "" ? undefined : readCursor(request.cursor);
   const filter = { workspaceId, path, isRecursive: request.recursive, words, nodeId, after, limit };
   const rows = await listFiles(store.sql, filter);
@@ -139,7 +142,11 @@ async function move(deps: FileApiDeps, request: MoveFileRequest, call: Call): Pr
   await deps.access.workspace(call.caller, request.workspace, "write");
   const place = await placeOf(deps, request, call);
   const to = filePath(request.to);
-  const answer = await deps.devices.command(place.device, commandOf(place, { $case: "move", value: { to } }), call.signal);
+  const answer = await deps.devices.command(
+    place.device,
+    commandOf(place, { $case: "move", value: { to } }),
+    call.signal,
+  );
   const facts = factsOf(answer.file);
   const key = { workspaceId: place.workspaceId, nodeId: place.device.id };
   await deps.store.sql.begin(async (tx) => {
@@ -225,7 +232,8 @@ function readCursor(text: string): { readonly path: string; readonly nodeId: str
     const parsed: unknown = JSON.parse(Buffer.from(text, "base64url").toString());
     if (isObject(parsed)) {
       const { path, nodeId } = parsed;
-      if (typeof path === "string" && typeof nodeId === "string" && !`${path}${nodeId}`.includes("\0")) return { path, nodeId };
+      if (typeof path === "string" && typeof nodeId === "string" && !`${path}${nodeId}`.includes("\0"))
+        return { path, nodeId };
     }
   } catch {
     // Said below.

@@ -83,7 +83,10 @@ function throwForNode(error: unknown): never {
 
 async function take(deps: FileRpcDeps, digest: string, page: FilesReport): Promise<Partial<FilesAnswer>> {
   const node = await servingNode(deps, digest, page.workspace_id);
-  if (page.changed.length + page.gone.length > MAX_PAGE || page.base.length + page.digest.length + page.sync.length > MAX_TEXT_CHARS) {
+  if (
+    page.changed.length + page.gone.length > MAX_PAGE ||
+    page.base.length + page.digest.length + page.sync.length > MAX_TEXT_CHARS
+  ) {
     throw new MeshError("invalid_argument", `a page holds at most ${MAX_PAGE} files`);
   }
   const key = { workspaceId: page.workspace_id, nodeId: node.id };
@@ -115,7 +118,10 @@ async function apply(
     await documents.goneUnnamed(tx, key);
   }
   if (files.length > 0 && (await countFiles(tx, key)) > MAX_FILES) {
-    throw new MeshError("resource_exhausted", `a workspace has at most 100000 files on a device; name more in .yaoignore`);
+    throw new MeshError(
+      "resource_exhausted",
+      `a workspace has at most 100000 files on a device; name more in .yaoignore`,
+    );
   }
   if (files.length + gone.length > 0) await touchFeed(tx, key.workspaceId, "file", key.nodeId);
   await setDigest(tx, key, storableText(page.digest));
@@ -151,7 +157,14 @@ function readFile(file: IndexedFile): Told {
   const isSound = isPath(path) && /^([0-9a-f]{64})?$/.test(hash) && Number.isSafeInteger(size);
   if (!isSound) throw new MeshError("invalid_argument", "a file of the page is not one");
   const isTime = modifiedMs >= 0 && modifiedMs <= MAX_TIME_MS;
-  return { path, isDirectory, size, hash, modifiedMs: isTime ? modifiedMs : 0, runId: /^\w{1,64}$/.test(runId) ? runId : "" };
+  return {
+    path,
+    isDirectory,
+    size,
+    hash,
+    modifiedMs: isTime ? modifiedMs : 0,
+    runId: /^\w{1,64}$/.test(runId) ? runId : "",
+  };
 }
 
 function isPath(path: string): boolean {

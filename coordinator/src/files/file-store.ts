@@ -59,7 +59,9 @@ export async function listFiles(sql: Sql, filter: FileFilter): Promise<readonly 
 
 /** Every device's file of one path, the newest first. */
 export async function findFiles(sql: Sql, workspaceId: string, path: string): Promise<readonly FileRow[]> {
-  return sql<FileRow[]>`${select(sql, workspaceId)} AND f.path = ${path} ORDER BY f.modified_at DESC, f.node_id LIMIT 1000`;
+  return sql<
+    FileRow[]
+  >`${select(sql, workspaceId)} AND f.path = ${path} ORDER BY f.modified_at DESC, f.node_id LIMIT 1000`;
 }
 
 /** A file as a device told it. */
@@ -106,7 +108,11 @@ export async function putFiles(
 }
 
 /** Removes files. */
-export async function dropFiles(tx: Sql | Tx, { workspaceId, nodeId }: IndexKey, paths: readonly string[]): Promise<void> {
+export async function dropFiles(
+  tx: Sql | Tx,
+  { workspaceId, nodeId }: IndexKey,
+  paths: readonly string[],
+): Promise<void> {
   if (paths.length === 0) return;
   await tx`
     DELETE FROM files WHERE workspace_id = ${workspaceId} AND node_id = ${nodeId} AND path = ANY (${[...paths]}::text[])`;

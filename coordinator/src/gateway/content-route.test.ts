@@ -59,7 +59,11 @@ test.each([
 ])("the range %s is answered with %s", async (range, status, text, contentRange) => {
   await using gateway = await startGateway({ api: scriptedApi().api, contents: contents() });
   const response = await gateway.fetch(PATH, { headers: { range } });
-  expect([response.status, await response.text(), response.headers.get("content-range")]).toEqual([status, text, contentRange]);
+  expect([response.status, await response.text(), response.headers.get("content-range")]).toEqual([
+    status,
+    text,
+    contentRange,
+  ]);
 });
 
 test("a range of another content is the whole; one outside of the file is refused", async () => {
@@ -93,8 +97,13 @@ test("an empty file is one, and what cannot be opened is a problem", async () =>
 });
 
 test("a download needs the scope to read", async () => {
-  const callers = new Map([["none", callerWith([])], ["reads", callerWith(["read"])]]);
+  const callers = new Map([
+    ["none", callerWith([])],
+    ["reads", callerWith(["read"])],
+  ]);
   await using gateway = await startGateway({ api: scriptedApi().api, contents: contents(), callers });
-  const statuses = await Promise.all(["", "none", "reads"].map(async (token) => (await gateway.fetch(PATH, { token })).status));
+  const statuses = await Promise.all(
+    ["", "none", "reads"].map(async (token) => (await gateway.fetch(PATH, { token })).status),
+  );
   expect(statuses).toEqual([401, 403, 200]);
 });

@@ -37,7 +37,10 @@ export interface OpenContent {
 
 /** Opens contents; throws what may not be read, or cannot be now. */
 export interface FileContents {
-  open(request: { readonly workspace: string; readonly path: string; readonly node: string }, call: Call): Promise<OpenContent>;
+  open(
+    request: { readonly workspace: string; readonly path: string; readonly node: string },
+    call: Call,
+  ): Promise<OpenContent>;
 }
 
 /** What the route uses. */
@@ -62,7 +65,8 @@ export function contentHandler(deps: ContentRouteDeps): HttpHandler {
     const range = rangeOf(request, content.size, etag);
     const { from, to } = range ?? { from: 0, to: content.size };
     reply.hijack();
-    for (const [name, value] of Object.entries(reply.getHeaders())) if (value !== undefined) reply.raw.setHeader(name, value);
+    for (const [name, value] of Object.entries(reply.getHeaders()))
+      if (value !== undefined) reply.raw.setHeader(name, value);
     reply.raw.setHeader("content-length", to - from);
     if (range !== undefined) reply.raw.setHeader("content-range", `bytes ${from}-${to - 1}/${content.size}`);
     reply.raw.writeHead(range === undefined ? 200 : 206);
@@ -88,7 +92,8 @@ async function send(
     raw.end();
   } catch (error) {
     const path = request.url.split("?", 1)[0] ?? "";
-    if (!call.signal.aborted) errors.report(MeshError.from(error), { requestId: call.requestId, path, transport: "http" });
+    if (!call.signal.aborted)
+      errors.report(MeshError.from(error), { requestId: call.requestId, path, transport: "http" });
     raw.destroy();
   }
 }

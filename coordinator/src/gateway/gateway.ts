@@ -153,7 +153,11 @@ function assemble(deps: GatewayDeps): Parts {
 }
 
 /** Handlers of the rows that do more than answer once, by method. */
-function specialHandlers(http: HttpDeps, streams: OpenStreams, contents: FileContents): ReadonlyMap<string, HttpHandler> {
+function specialHandlers(
+  http: HttpDeps,
+  streams: OpenStreams,
+  contents: FileContents,
+): ReadonlyMap<string, HttpHandler> {
   const deps = { streams, errors: http.errors, clock: http.clock };
   const page = (operation: Operation): HttpHandler => answerOnce(http, operation, MAX_UNARY_MS);
   return new Map([

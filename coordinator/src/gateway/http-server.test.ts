@@ -55,7 +55,10 @@ function sample(operation: (typeof OPERATIONS)[number]): readonly [path: string,
   };
   const query = queries[operation.method] ?? "";
   if (operation.rawBody !== undefined) {
-    return [`${path}${query}`, { method: operation.verb, headers: { "content-type": "application/octet-stream" }, body: "bundle" }];
+    return [
+      `${path}${query}`,
+      { method: operation.verb, headers: { "content-type": "application/octet-stream" }, body: "bundle" },
+    ];
   }
   if (operation.verb === "GET" || operation.verb === "DELETE") return [`${path}${query}`, { method: operation.verb }];
   return [path, { ...json(bodies[operation.method] ?? {}), method: operation.verb }];

@@ -109,7 +109,9 @@ function describe(operation: Operation, response: string): Schema {
 /** The bytes themselves, with what HTTP says about contents. */
 function describeDownload(operation: Operation): Schema {
   const bytes = { "application/octet-stream": { schema: { type: "string", format: "binary" } } };
-  const { responses, ...described } = describe(operation, "") as { readonly responses: Readonly<Record<string, unknown>> };
+  const { responses, ...described } = describe(operation, "") as {
+    readonly responses: Readonly<Record<string, unknown>>;
+  };
   const header = (name: string): Schema => ({ name, in: "header", required: false, schema: { type: "string" } });
   const parameters = (described as { readonly parameters?: readonly Schema[] }).parameters ?? [];
   return {

@@ -80,13 +80,19 @@ async function upload(
   const id = await deps.store.sql.begin(async (tx) => {
     await storeUpload(tx, file);
     if ((await countDocuments(tx, workspaceId)) >= MAX_DOCUMENTS) {
-      throw new MeshError("resource_exhausted", `a workspace holds at most ${MAX_DOCUMENTS} documents; delete some first`);
+      throw new MeshError(
+        "resource_exhausted",
+        `a workspace holds at most ${MAX_DOCUMENTS} documents; delete some first`,
+      );
     }
     const document = await putUploaded(tx, { id: deps.ids.next("doc"), upload: file });
     await insertVersions(tx, [{ ...document, hash: file.hash, run_id: null, node_id: null }]);
     await touchFeed(tx, workspaceId, "document", document.id);
     const detail = { name: file.name, bytes: file.bytes.length, version: document.version };
-    await insertAudit(tx, auditOf(deps, caller, { action: "document.upload", object: document.id, workspaceId, detail }));
+    await insertAudit(
+      tx,
+      auditOf(deps, caller, { action: "document.upload", object: document.id, workspaceId, detail }),
+    );
     return document.id;
   });
   deps.uploaded();
@@ -124,7 +130,10 @@ async function list(
 
 async function get(deps: DocumentApiDeps, id: string, call: Call): Promise<GetDocumentResponse> {
   const row = await allowed(deps, id, call, "read");
-  const [{ text, isCut }, versions] = await Promise.all([readText(deps.store.sql, id), listVersions(deps.store.sql, id)]);
+  const [{ text, isCut }, versions] = await Promise.all([
+    readText(deps.store.sql, id),
+    listVersions(deps.store.sql, id),
+  ]);
   return {
     document: toDocument(row),
     text,
@@ -221,16 +230,25 @@ async function storeUpload(tx: Tx, file: NewUpload): Promise<void> {
   await insertUpload(tx, file);
   if ((await uploadedBytes(tx, file.workspaceId)) <= MAX_UPLOAD_BYTES) return;
   const most = MAX_UPLOAD_BYTES / 1024 / 1024 / 1024;
-  throw new MeshError("resource_exhausted", `the uploads of a workspace have at most ${most} GB together; delete some documents first`);
+  throw new MeshError(
+    "resource_exhausted",
+    `the uploads of a workspace have at most ${most} GB together; delete some documents first`,
+  );
 }
 
-type AuditFacts = Pick<Parameters<typeof insertAudit>[1], "action" | "object" | "detail"> & { readonly workspaceId: string };
+type AuditFacts = Pick<Parameters<typeof insertAudit>[1], "action" | "object" | "detail"> & {
+  readonly workspaceId: string;
+};
 
 function changeOf(action: string, row: DocumentRow): AuditFacts {
   return { action, object: row.id, workspaceId: row.workspace_id, detail: { path: row.path } };
 }
 
-function auditOf({ ids }: DocumentApiDeps, caller: Call["caller"], facts: AuditFacts): Parameters<typeof insertAudit>[1] {
+function auditOf(
+  { ids }: DocumentApiDeps,
+  caller: Call["caller"],
+  facts: AuditFacts,
+): Parameters<typeof insertAudit>[1] {
   return { id: ids.next("audit"), actor: actorOf(caller), ...facts };
 }
 

@@ -28,7 +28,14 @@ export async function searchDocuments(sql: Sql, query: string, scope: SearchScop
   if (terms.length === 0) return [];
   const rows = await searchPassages(sql, terms, { ...scope, limit: scope.limit * MAX_PER_DOCUMENT });
   const kept = bestOf(rows).slice(0, scope.limit);
-  const documents = new Map((await findDocuments(sql, kept.map((row) => row.document_id))).map((row) => [row.id, row]));
+  const documents = new Map(
+    (
+      await findDocuments(
+        sql,
+        kept.map((row) => row.document_id),
+      )
+    ).map((row) => [row.id, row]),
+  );
   const best = Math.max(...kept.map(({ rank }) => rank), Number.MIN_VALUE);
   return kept.flatMap((row) => {
     const document = documents.get(row.document_id);

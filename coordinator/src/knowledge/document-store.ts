@@ -46,7 +46,11 @@ function select(sql: Sql | Tx): ReturnType<Sql> {
 /** A page of documents, the newest first. */
 export async function listDocuments(
   sql: Sql,
-  page: { readonly workspaceId: string; readonly before: readonly [string, string] | undefined; readonly limit: number },
+  page: {
+    readonly workspaceId: string;
+    readonly before: readonly [string, string] | undefined;
+    readonly limit: number;
+  },
 ): Promise<readonly DocumentRow[]> {
   const [updated, id] = page.before ?? [];
   return sql<DocumentRow[]>`
@@ -134,7 +138,10 @@ export async function putWritten(
       run_id = excluded.run_id, task_id = excluded.task_id, updated_at = now()
     WHERE d.hash <> excluded.hash
     RETURNING d.id, d.version, d.hash, d.run_id`;
-  await insertVersions(tx, rows.map((row) => ({ ...row, node_id: nodeId })));
+  await insertVersions(
+    tx,
+    rows.map((row) => ({ ...row, node_id: nodeId })),
+  );
   return rows.map(({ id }) => id);
 }
 

@@ -41,7 +41,14 @@ export const DOCUMENT_FEED: FeedKind = {
   noun: "document",
   gone: "document.deleted",
   read: async (sql, keys) => {
-    const rows = new Map((await findDocuments(sql, keys.map(({ object }) => object))).map((row) => [row.id, row]));
+    const rows = new Map(
+      (
+        await findDocuments(
+          sql,
+          keys.map(({ object }) => object),
+        )
+      ).map((row) => [row.id, row]),
+    );
     return new Map(keys.flatMap((key) => entryOf(key, rows.get(key.object))));
   },
 };

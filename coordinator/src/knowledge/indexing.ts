@@ -11,9 +11,7 @@ const MAX_TITLE_CHARS = 200;
 const MAX_CHUNKS = 2_000;
 
 /** What was read of a document: a text, or why there is none. */
-export type ReadResult =
-  | { readonly text: string; readonly isCut: boolean }
-  | { readonly failure: string };
+export type ReadResult = { readonly text: string; readonly isCut: boolean } | { readonly failure: string };
 
 /** Keeps what was read of a document's content, in a transaction; what has a newer content by now stays as it is. */
 export async function keepRead(

@@ -36,7 +36,9 @@ const MAX_TEXT_CHARS = 200_000;
 const READ_MS = 20_000;
 
 /** Handlers of `search` `KB`, `attachment` and `files`. */
-export function createKnowledgeState(deps: KnowledgeStateDeps): Readonly<Record<"search" | "attachment" | "files", StateHandler>> {
+export function createKnowledgeState(
+  deps: KnowledgeStateDeps,
+): Readonly<Record<"search" | "attachment" | "files", StateHandler>> {
   return {
     search: (scope, method, [request]) => {
       if (method !== "KB") throw new MeshError("not_found", `search has no method ${method}`);
@@ -55,11 +57,18 @@ export function createKnowledgeState(deps: KnowledgeStateDeps): Readonly<Record<
   };
 }
 
-async function searchKnowledge({ store }: KnowledgeStateDeps, { workspaceId }: RunScope, request: Json | undefined): Promise<Json> {
+async function searchKnowledge(
+  { store }: KnowledgeStateDeps,
+  { workspaceId }: RunScope,
+  request: Json | undefined,
+): Promise<Json> {
   const { query, collections, limit, threshold } = isObject(request) ? request : {};
-  if (typeof query !== "string" || query.trim() === "") throw new MeshError("invalid_argument", "a search needs {query}");
+  if (typeof query !== "string" || query.trim() === "")
+    throw new MeshError("invalid_argument", "a search needs {query}");
   const wanted = typeof limit === "number" && limit >= 1 ? Math.min(Math.floor(limit), MAX_HITS) : DEFAULT_HITS;
-  const names = Array.isArray(collections) ? collections.filter((name) => typeof name === "string").slice(0, MAX_COLLECTIONS) : [];
+  const names = Array.isArray(collections)
+    ? collections.filter((name) => typeof name === "string").slice(0, MAX_COLLECTIONS)
+    : [];
   const hits = await searchDocuments(store.sql, query.slice(0, MAX_QUERY_CHARS), {
     workspaceId,
     collections: names.map((name) => storable(name)),
@@ -109,9 +118,15 @@ async function readAttachment(
   return { name, content_type: media_type, total_bytes: size_bytes, base64: part.toString("base64") };
 }
 
-async function list({ store, devices }: KnowledgeStateDeps, { workspaceId }: RunScope, request: JsonObject): Promise<Json> {
+async function list(
+  { store, devices }: KnowledgeStateDeps,
+  { workspaceId }: RunScope,
+  request: JsonObject,
+): Promise<Json> {
   const node = textOf(request, "node");
-  const words = textOf(request, "query").split(/\s+/).filter((word) => word !== "");
+  const words = textOf(request, "query")
+    .split(/\s+/)
+    .filter((word) => word !== "");
   const rows = await listFiles(store.sql, {
     workspaceId,
     path: filePath(textOf(request, "path"), { allowTop: true }),
@@ -132,7 +147,8 @@ async function read(deps: KnowledgeStateDeps, scope: RunScope, request: JsonObje
   const path = filePath(textOf(request, "path"));
   const { offset: wantedOffset, limit: wantedLimit } = request;
   const offset = typeof wantedOffset === "number" && wantedOffset > 0 ? Math.floor(wantedOffset) : 0;
-  const limit = typeof wantedLimit === "number" && wantedLimit >= 1 ? Math.min(Math.floor(wantedLimit), PART_BYTES) : PART_BYTES;
+  const limit =
+    typeof wantedLimit === "number" && wantedLimit >= 1 ? Math.min(Math.floor(wantedLimit), PART_BYTES) : PART_BYTES;
   try {
     const device = await deps.devices.holding({ workspaceId, path, node: textOf(request, "node") });
     const signal = AbortSignal.timeout(READ_MS);
@@ -150,7 +166,11 @@ async function read(deps: KnowledgeStateDeps, scope: RunScope, request: JsonObje
 }
 
 /** The text of the document at that path, for when its device is off. */
-async function lastKnown({ store }: KnowledgeStateDeps, workspaceId: string, path: string): Promise<string | undefined> {
+async function lastKnown(
+  { store }: KnowledgeStateDeps,
+  workspaceId: string,
+  path: string,
+): Promise<string | undefined> {
   const [document] = await findByPath(store.sql, workspaceId, path);
   if (document === undefined) return undefined;
   const { text } = await readText(store.sql, document.id);
@@ -163,7 +183,14 @@ async function audit(
   { path, node }: { readonly path: string; readonly node: string },
 ): Promise<void> {
   const detail = node === "" ? { last_known: true } : { node };
-  await insertAudit(store.sql, { id: ids.next("audit"), actor: `run:${runId}`, action: "file.read", object: path, workspaceId, detail });
+  await insertAudit(store.sql, {
+    id: ids.next("audit"),
+    actor: `run:${runId}`,
+    action: "file.read",
+    object: path,
+    workspaceId,
+    detail,
+  });
 }
 
 function textOf(request: JsonObject, name: string): string {

@@ -50,7 +50,9 @@ export class NodeDocuments {
 
   /** Files have come or changed. */
   async changed(tx: Tx, key: IndexKey, files: readonly Told[]): Promise<void> {
-    const found = files.filter((file) => !file.isDirectory && file.hash !== "" && file.size <= MAX_FILE_BYTES && isDocumentPath(file.path));
+    const found = files.filter(
+      (file) => !file.isDirectory && file.hash !== "" && file.size <= MAX_FILE_BYTES && isDocumentPath(file.path),
+    );
     if (found.length === 0) return;
     const documents = await this.#withinLimit(tx, key, found);
     const ids = await putWritten(
@@ -78,7 +80,12 @@ export class NodeDocuments {
     for (const [n, document] of documents.entries()) {
       if (n >= MAX_RENAMED || !(await renameWritten(tx, key, document))) dropped.push(document.id);
     }
-    await this.#drop(tx, key, dropped, documents.map(({ id }) => id));
+    await this.#drop(
+      tx,
+      key,
+      dropped,
+      documents.map(({ id }) => id),
+    );
   }
 
   /** A full report has ended: documents whose files it did not name go. */
@@ -111,7 +118,15 @@ export class NodeDocuments {
   async #withinLimit(tx: Tx, key: IndexKey, files: readonly Told[]): Promise<readonly Told[]> {
     const room = MAX_DOCUMENTS - (await countDocuments(tx, key.workspaceId));
     if (room >= files.length) return files;
-    const known = new Set((await findWritten(tx, key, files.map(({ path }) => path))).map(({ path }) => path));
+    const known = new Set(
+      (
+        await findWritten(
+          tx,
+          key,
+          files.map(({ path }) => path),
+        )
+      ).map(({ path }) => path),
+    );
     let left = Math.max(0, room);
     return files.filter(({ path }) => known.has(path) || (left -= 1) >= 0);
   }

@@ -19,7 +19,11 @@ export interface IndexedText {
 }
 
 /** Replaces text and passages of a document; false when it has another content by now, or is gone. */
-export async function putText(tx: Tx, { id, hash }: ContentKey, { title, text, isCut, chunks }: IndexedText): Promise<boolean> {
+export async function putText(
+  tx: Tx,
+  { id, hash }: ContentKey,
+  { title, text, isCut, chunks }: IndexedText,
+): Promise<boolean> {
   const rows = await tx<{ workspace_id: string }[]>`
     UPDATE documents SET title = ${title}, text = ${text}, text_cut = ${isCut}, chunks = ${chunks.length}, status = 'indexed', reason = '',
       attempts = 0, updated_at = now()
@@ -78,12 +82,14 @@ export interface SearchScope {
 }
 
 /** The passages that hold most of the terms, by how well. Needs at least one term. */
-export async function searchPassages(sql: Sql, terms: readonly Term[], scope: SearchScope): Promise<readonly PassageRow[]> {
+export async function searchPassages(
+  sql: Sql,
+  terms: readonly Term[],
+  scope: SearchScope,
+): Promise<readonly PassageRow[]> {
   const queries = terms.map((term) => queryOf(sql, term));
   const any = queries.reduce((all, query) => sql`${all} || ${query}`);
-  const count = queries
-    .map((query) => sql`(c.words @@ ${query})::int`)
-    .reduce((sum, query) => sql`${sum} + ${query}`);
+  const count = queries.map((query) => sql`(c.words @@ ${query})::int`).reduce((sum, query) => sql`${sum} + ${query}`);
   const { workspaceId, collections, limit } = scope;
   const folders = collections.filter((name) => name !== "docs" && name !== "uploads").map((name) => `docs/${name}/`);
   const where =
@@ -105,6 +111,7 @@ function queryOf(sql: Sql, term: Term): ReturnType<Sql> {
   }
   const [single, ...more] = term.pairs;
   // A character alone is the beginning of a pair. No sign of a query can be in it: it is a letter.
-  if (more.length === 0 && single !== undefined && [...single].length === 1) return sql`to_tsquery('simple', ${`${single}:*`})`;
+  if (more.length === 0 && single !== undefined && Array.from(single).length === 1)
+    return sql`to_tsquery('simple', ${`${single}:*`})`;
   return sql`phraseto_tsquery('simple', ${term.pairs.join(" ")})`;
 }

@@ -35,7 +35,9 @@ export async function readUpload(
   sql: Sql,
   workspaceId: string,
   { id, offset, bytes }: { readonly id: string; readonly offset: number; readonly bytes: number },
-): Promise<{ readonly name: string; readonly media_type: string; readonly size_bytes: number; readonly part: Buffer } | undefined> {
+): Promise<
+  { readonly name: string; readonly media_type: string; readonly size_bytes: number; readonly part: Buffer } | undefined
+> {
   const rows = await sql<{ name: string; media_type: string; size_bytes: number; part: Buffer }[]>`
     SELECT u.name, u.media_type, u.size_bytes, substring(u.bytes FROM ${offset + 1}::int FOR ${bytes}::int) AS part
     FROM uploads u

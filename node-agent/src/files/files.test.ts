@@ -1,7 +1,17 @@
 /** The files of a workspace on a device: commands, walks, and what the coordinator is told. */
 
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { inflateSync } from "node:zlib";
@@ -50,13 +60,24 @@ function act(path: string, action: FileCommand["action"]): Promise<CommandAnswer
   return commands.execute({ workspace_id: WS, path, action });
 }
 
-async function write(path: string, parts: readonly string[], over: { hash?: string; if_hash?: string; draft?: string } = {}): Promise<CommandAnswer> {
+async function write(
+  path: string,
+  parts: readonly string[],
+  over: { hash?: string; if_hash?: string; draft?: string } = {},
+): Promise<CommandAnswer> {
   const whole = parts.join("");
   let offset = 0;
   let answer: CommandAnswer | undefined;
   for (const [n, part] of parts.entries()) {
     const last = n === parts.length - 1;
-    const value = { draft: over.draft ?? "d1", offset, bytes: Buffer.from(part), last, hash: over.hash ?? sha(whole), if_hash: over.if_hash ?? "" };
+    const value = {
+      draft: over.draft ?? "d1",
+      offset,
+      bytes: Buffer.from(part),
+      last,
+      hash: over.hash ?? sha(whole),
+      if_hash: over.if_hash ?? "",
+    };
     answer = await act(path, { $case: "write", value });
     offset += Buffer.byteLength(part);
   }
@@ -64,17 +85,32 @@ async function write(path: string, parts: readonly string[], over: { hash?: stri
 }
 
 const stat = (path: string): Promise<CommandAnswer> => act(path, { $case: "stat", value: {} });
-const read = (path: string, offset = 0, limit = 100): Promise<CommandAnswer> => act(path, { $case: "read", value: { offset, limit } });
-const codeOf = (work: Promise<unknown>): Promise<string> => work.then(() => "ok", (error: unknown) => MeshError.from(error).code);
+const read = (path: string, offset = 0, limit = 100): Promise<CommandAnswer> =>
+  act(path, { $case: "read", value: { offset, limit } });
+const codeOf = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => "ok",
+    (error: unknown) => MeshError.from(error).code,
+  );
 
 describe("commands", () => {
   test("a file is written part by part, whole or not at all, then described, read, moved and deleted", async () => {
-    expect((await write("a/b.txt", ["hello ", "world"])).file).toMatchObject({ path: "a/b.txt", size_bytes: 11, hash: sha("hello world") });
-    expect([readFileSync(join(dir, "a/b.txt"), "utf8"), readdirSync(join(outer, "drafts"))]).toEqual(["hello world", []]);
+    expect((await write("a/b.txt", ["hello ", "world"])).file).toMatchObject({
+      path: "a/b.txt",
+      size_bytes: 11,
+      hash: sha("hello world"),
+    });
+    expect([readFileSync(join(dir, "a/b.txt"), "utf8"), readdirSync(join(outer, "drafts"))]).toEqual([
+      "hello world",
+      [],
+    ]);
     expect(Buffer.from((await read("a/b.txt", 6, 3)).bytes).toString()).toBe("wor");
     expect((await read("a/b.txt", 99)).bytes.length).toBe(0);
     const before = (await stat("a/b.txt")).file?.revision;
-    expect((await act("a/b.txt", { $case: "move", value: { to: "c/d.txt" } })).file).toMatchObject({ path: "c/d.txt", hash: sha("hello world") });
+    expect((await act("a/b.txt", { $case: "move", value: { to: "c/d.txt" } })).file).toMatchObject({
+      path: "c/d.txt",
+      hash: sha("hello world"),
+    });
     expect((await stat("c/d.txt")).file?.revision).not.toBe(before);
     await act("c/d.txt", { $case: "delete", value: {} });
     await act("c", { $case: "delete", value: {} });
@@ -84,12 +120,23 @@ describe("commands", () => {
   test("a damaged, broken or unexpected write leaves everything as it was", async () => {
     put("a.txt", "old");
     expect(await codeOf(write("a.txt", ["new"], { hash: sha("other") }))).toBe("data_loss");
-    expect(await codeOf(act("a.txt", { $case: "write", value: { draft: "d2", offset: 5, bytes: Buffer.from("x"), last: true, hash: "", if_hash: "" } }))).toBe("aborted");
+    expect(
+      await codeOf(
+        act("a.txt", {
+          $case: "write",
+          value: { draft: "d2", offset: 5, bytes: Buffer.from("x"), last: true, hash: "", if_hash: "" },
+        }),
+      ),
+    ).toBe("aborted");
     expect(await codeOf(write("a.txt", ["new"], { if_hash: "none" }))).toBe("aborted");
     expect(await codeOf(write("a.txt", ["new"], { if_hash: sha("else") }))).toBe("aborted");
     expect(await codeOf(write("b.txt", ["new"], { if_hash: sha("else") }))).toBe("aborted");
     expect(await codeOf(write("a.txt", ["new"], { draft: "../d" }))).toBe("invalid_argument");
-    expect([readFileSync(join(dir, "a.txt"), "utf8"), readdirSync(dir), readdirSync(join(outer, "drafts"))]).toEqual(["old", ["a.txt"], []]);
+    expect([readFileSync(join(dir, "a.txt"), "utf8"), readdirSync(dir), readdirSync(join(outer, "drafts"))]).toEqual([
+      "old",
+      ["a.txt"],
+      [],
+    ]);
     expect((await write("a.txt", ["new"], { if_hash: sha("old") })).file?.hash).toBe(sha("new"));
   });
 
@@ -104,14 +151,21 @@ describe("commands", () => {
     expect(await codeOf(read("a.txt", 0, 600_000))).toBe("invalid_argument");
   });
 
-  test.each(["../secret", "a/../../secret", "/etc/passwd", "a\\b", "a\0b", "x".repeat(2_000), "a//b", "./a"])("the path %j is refused", async (path) => {
-    put("a/x", "x");
-    for (const action of [{ $case: "stat", value: {} }, { $case: "delete", value: {} }, { $case: "move", value: { to: "y" } }] as const) {
-      expect(await codeOf(act(path, action))).toBe("invalid_argument");
-    }
-    expect(await codeOf(write(path, ["x"]))).toBe("invalid_argument");
-    expect(await codeOf(act("a/x", { $case: "move", value: { to: path } }))).toBe("invalid_argument");
-  });
+  test.each(["../secret", "a/../../secret", "/etc/passwd", "a\\b", "a\0b", "x".repeat(2_000), "a//b", "./a"])(
+    "the path %j is refused",
+    async (path) => {
+      put("a/x", "x");
+      for (const action of [
+        { $case: "stat", value: {} },
+        { $case: "delete", value: {} },
+        { $case: "move", value: { to: "y" } },
+      ] as const) {
+        expect(await codeOf(act(path, action))).toBe("invalid_argument");
+      }
+      expect(await codeOf(write(path, ["x"]))).toBe("invalid_argument");
+      expect(await codeOf(act("a/x", { $case: "move", value: { to: path } }))).toBe("invalid_argument");
+    },
+  );
 
   test("no link leads out, on the way or at the end; a link itself can be deleted", async () => {
     put("a.txt", "a");
@@ -218,7 +272,8 @@ class Ear {
     this.pages.push(page);
     const starts = page.sync !== "" && page.first;
     const isRepeated = this.digest === page.digest && page.base !== page.digest && !starts;
-    if (!isRepeated && !starts && this.digest !== page.base) return FilesAnswer.encode({ resync: true, wanted: [] }).finish();
+    if (!isRepeated && !starts && this.digest !== page.base)
+      return FilesAnswer.encode({ resync: true, wanted: [] }).finish();
     if (starts) this.files.clear();
     for (const file of page.changed) this.files.set(file.path, file.run_id);
     for (const path of page.gone) this.files.delete(path);

@@ -17,7 +17,15 @@ export function sha(bytes: string | Uint8Array): string {
 /** A file as a device tells it. */
 export function indexed(path: string, content: string, over: Partial<IndexedFile> = {}): IndexedFile {
   const size_bytes = Buffer.byteLength(content);
-  return { path, is_directory: false, size_bytes, hash: sha(content), modified_ms: 1_700_000_000_000, run_id: "", ...over };
+  return {
+    path,
+    is_directory: false,
+    size_bytes,
+    hash: sha(content),
+    modified_ms: 1_700_000_000_000,
+    run_id: "",
+    ...over,
+  };
 }
 
 /** See the file comment. */
@@ -61,7 +69,13 @@ export class DeviceFiles {
     if (action?.$case === "write") return this.#write(path, action.value);
     if (content === undefined) throw new MeshError("not_found", `${path}: there is no such file on this device`);
     const facts = (name: string): object => ({
-      file: { path: name, size_bytes: content.length, hash: sha(content), modified_ms: 1_700_000_000_000, revision: sha(content) },
+      file: {
+        path: name,
+        size_bytes: content.length,
+        hash: sha(content),
+        modified_ms: 1_700_000_000_000,
+        revision: sha(content),
+      },
     });
     switch (action?.$case) {
       case "read": {
@@ -92,6 +106,8 @@ export class DeviceFiles {
     const content = Buffer.concat(parts);
     if (sha(content) !== part.hash) throw new MeshError("data_loss", "damaged");
     this.content.set(path, content);
-    return { file: { path, size_bytes: content.length, hash: part.hash, modified_ms: 1_700_000_000_000, revision: part.hash } };
+    return {
+      file: { path, size_bytes: content.length, hash: part.hash, modified_ms: 1_700_000_000_000, revision: part.hash },
+    };
   }
 }
