@@ -44,11 +44,25 @@ function sample(operation: (typeof OPERATIONS)[number]): readonly [path: string,
     createToken: { name: "t" },
     changePassword: { password: "ten or more" },
     putSecret: { value: "v" },
+    moveFile: { path: "a", to: "b" },
+    copyFile: { path: "a", to_node: "n" },
   };
+  const queries: Record<string, string> = {
+    readFile: "?path=a",
+    writeFile: "?path=a",
+    deleteFile: "?path=a",
+    searchDocuments: "?query=a",
+    uploadDocument: "?name=a",
+    createUpload: "?name=a",
+  };
+  const query = queries[operation.method] ?? "";
   if (operation.rawBody !== undefined) {
-    return [path, { method: operation.verb, headers: { "content-type": "application/octet-stream" }, body: "bundle" }];
+    return [
+      `${path}${query}`,
+      { method: operation.verb, headers: { "content-type": "application/octet-stream" }, body: "bundle" },
+    ];
   }
-  if (operation.verb === "GET" || operation.verb === "DELETE") return [path, { method: operation.verb }];
+  if (operation.verb === "GET" || operation.verb === "DELETE") return [`${path}${query}`, { method: operation.verb }];
   return [path, { ...json(bodies[operation.method] ?? {}), method: operation.verb }];
 }
 

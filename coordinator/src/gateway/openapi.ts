@@ -56,11 +56,12 @@ export function openApiDocument(version: string): Schema {
   for (const operation of OPERATIONS) {
     const item = (paths[operation.path] ??= {});
     const verb = operation.verb.toLowerCase();
+    if (operation.method === "downloadFile") item[verb] = describeDownload(operation);
     if (operation.streaming) continue;
     item[verb] = describe(operation, responses.get(operation.method) ?? "");
   }
   for (const { path, service } of OPERATIONS.filter(
-    (operation) => operation.streaming && paths[operation.path] !== undefined,
+    ({ streaming, path, method }) => streaming && method !== "downloadFile" && paths[path]?.["get"] !== undefined,
   ))
     addEventStream(paths[path]?.["get"], service);
   return {
@@ -122,6 +123,26 @@ function describe(operation: Operation, response: string): Schema {
         description: "Refused or failed.",
         content: { "application/problem+json": { schema: { $ref: "#/components/schemas/ErrorProblem" } } },
       },
+    },
+  };
+}
+
+/** The bytes themselves, with what HTTP says about contents. */
+function describeDownload(operation: Operation): Schema {
+  const bytes = { "application/octet-stream": { schema: { type: "string", format: "binary" } } };
+  const { responses, ...described } = describe(operation, "") as {
+    readonly responses: Readonly<Record<string, unknown>>;
+  };
+  const header = (name: string): Schema => ({ name, in: "header", required: false, schema: { type: "string" } });
+  const parameters = (described as { readonly parameters?: readonly Schema[] }).parameters ?? [];
+  return {
+    ...described,
+    parameters: [...parameters, header("Range"), header("If-Range"), header("If-None-Match")],
+    responses: {
+      200: { description: "The file, with its media type; the ETag is its hash.", content: bytes },
+      206: { description: "The range that was asked for.", content: bytes },
+      304: { description: "The file is still the one with that ETag." },
+      default: responses["default"],
     },
   };
 }
