@@ -139,7 +139,7 @@ export class Keeper implements Service {
 
   // Returns the seq up to which the conversation has everything.
   async #fold(tx: Tx, task: TaskFields, run: KeptRun): Promise<number> {
-    const events = await foldableEvents(tx, run.id, run.folded_seq, run.last_seq, MAX_EVENTS);
+    const events = await foldableEvents(tx, run, MAX_EVENTS);
     const known = new Map<string, Readonly<Record<string, unknown>>>();
     for (const key of new Set(events.flatMap((event) => messageKey(event) ?? []))) {
       const body = await findMessage(tx, run.id, key);

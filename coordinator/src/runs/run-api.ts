@@ -19,7 +19,7 @@ import { toAnswer } from "./answer-rule.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { EventTail } from "./event-tail.ts";
 import { endsRun, requireReached, toRunEvent, withSnapshots } from "./event-view.ts";
-import { type AssistantSource, findNode, type NodeRef, requestCancel, sourceOf } from "./run-api-store.ts";
+import { findNode, type NodeRef, requestCancel, sourceOf } from "./run-api-store.ts";
 import { DEFAULT_QUEUE_TTL_S, DEFAULT_TIMEOUT_S, type RunDraft } from "./run-draft.ts";
 import { listEvents, listRuns, type RunRow, type StoredRequirements } from "./run-row.ts";
 import { isTerminal, type OnLost, toRunState } from "./run-state.ts";
