@@ -75,6 +75,11 @@ export async function setLastLine(tx: Tx, taskId: string, line: string): Promise
   await tx`UPDATE tasks SET last_line = ${line} WHERE id = ${taskId} AND last_line <> ${line}`;
 }
 
+/** Sets what came of a task by rule, until somebody knows better. */
+export async function setSummary(tx: Tx, taskId: string, summary: string): Promise<void> {
+  await tx`UPDATE tasks SET summary = ${summary} WHERE id = ${taskId}`;
+}
+
 /** Tasks that are to start by themselves: nothing blocks them, nothing runs, and somebody asked or a retry is due. */
 export async function startableTasks(sql: Sql, now: Date, limit: number): Promise<readonly string[]> {
   const rows = await sql<{ id: string }[]>`

@@ -19,7 +19,22 @@ export type TokenId = Id<"tok">;
 export type UserId = Id<"user">;
 
 /** Every kind an id may have. */
-export const ID_KINDS = ["run", "node", "ws", "app", "tok", "user", "conn", "audit", "task", "req", "board", "col", "act", "inbox"] as const;
+export const ID_KINDS = [
+  "run",
+  "node",
+  "ws",
+  "app",
+  "tok",
+  "user",
+  "conn",
+  "audit",
+  "task",
+  "req",
+  "board",
+  "col",
+  "act",
+  "inbox",
+] as const;
 
 /** Closed set of id kinds. */
 export type IdKind = (typeof ID_KINDS)[number];
