@@ -88,7 +88,7 @@ function describeStream(operation: Operation, response: string): Schema {
   const described = describe(operation, response);
   const isFile = operation.service === "files";
   const content = isFile
-    ? { "application/octet-stream": { schema: { type: "string", format: "binary" } } }
+    ? { "*/*": { schema: { type: "string", format: "binary" } } }
     : { "text/event-stream": { schema: { type: "string", description: `Each event's data is a ${response}.` } } };
   const answers = described["responses"] as Readonly<Record<string, object>>;
   return { ...described, responses: { ...answers, 200: { description: "Done.", content } } };
