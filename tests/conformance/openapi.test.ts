@@ -122,13 +122,15 @@ describe("each route", () => {
     const samples = await routeSamples(mesh);
     const named = routes.filter(({ operation }) => operation.operationId !== undefined);
     expect(Object.keys(samples).toSorted()).toEqual(named.map(({ operation }) => operation.operationId).toSorted());
+    const refused: string[] = [];
     for (const [id, sample] of Object.entries(samples)) {
       const route = named.find(({ operation }) => operation.operationId === id)!;
       const { status, type, body } = await call(route, sample, mesh.api.token);
       const success = Object.keys(route.operation.responses).find((code) => code.startsWith("2"));
-      expect([id, String(status)], JSON.stringify(body)).toEqual([id, success]);
-      expectPromised(route, status, type, body);
+      if (String(status) === success || status === sample.refusedWith) expectPromised(route, status, type, body);
+      else refused.push(`${id} ${status} ${JSON.stringify(body)}`);
     }
+    expect(refused).toEqual([]);
   });
 
   test("that needs a token refuses without one, as a problem of the documented form", async () => {

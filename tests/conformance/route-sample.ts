@@ -10,6 +10,8 @@ export interface Sample {
   readonly path?: Readonly<Record<string, string>>;
   readonly query?: string;
   readonly body?: unknown;
+  /** Where a token alone cannot be answered well. */
+  readonly refusedWith?: number;
 }
 
 /** A run of the demo app that waits for an approval. */
@@ -59,6 +61,7 @@ export async function routeSamples(mesh: TestMesh): Promise<Readonly<Record<stri
   };
   const task = await newTask("Sample");
   const doomed = await newTask("Doomed");
+  await post(`/v1/tasks/${doomed.task}/archive`, {});
   const { columns } = (
     await mesh.api.call<{ board: { columns: { name: string }[] } }>("GET", `/v1/boards/${board.board.id}`)
   ).board;
@@ -192,6 +195,7 @@ export async function routeSamples(mesh: TestMesh): Promise<Readonly<Record<stri
     revokeInvitation: { path: { ...home, invitation: invited.invitation.id } },
     listUsers: {},
     updateUser: { path: { user: "sam" }, body: { disabled: false } },
-    logOut: { body: {} },
+    // A token has no session to end.
+    logOut: { body: {}, refusedWith: 409 },
   };
 }
