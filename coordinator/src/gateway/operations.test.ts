@@ -25,6 +25,8 @@ const SERVICES: Readonly<Record<string, string>> = {
   BoardService: "boards",
   TaskService: "tasks",
   InboxService: "inbox",
+  ChatService: "chats",
+  WebhookService: "webhooks",
 };
 
 /** `Service.method` to `VERB /path` as the comments of the proto files say. */
@@ -82,7 +84,7 @@ const HUGE: Readonly<Record<string, unknown>> = {
   string: "x".repeat(2_000_000),
   integer: 2 ** 40,
   unsigned: Number.MAX_VALUE,
-  struct: { text: "x".repeat(200_000) },
+  struct: { text: "x".repeat(1_000_000) },
   bytes: Buffer.alloc(40 * 1024 * 1024),
 };
 
