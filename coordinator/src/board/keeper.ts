@@ -29,6 +29,7 @@ import {
   setRetry,
   setSeen,
   setStartError,
+  setSummary,
   startableTasks,
 } from "./keeper-store.ts";
 import { foldEvents, messageKey } from "./run-fold.ts";
@@ -36,7 +37,7 @@ import { fireSchedules } from "./scheduler.ts";
 import { lockTask, type StoredOutput, type TaskFields } from "./task-row.ts";
 import { autoMove, startRun } from "./task-run.ts";
 import { insertActivity, putOutputs } from "./task-store.ts";
-import { lastLineOf } from "./task-text.ts";
+import { lastLineOf, summaryOf } from "./task-text.ts";
 
 /** What the keeper uses. */
 export interface KeeperDeps {
@@ -139,7 +140,7 @@ export class Keeper implements Service {
 
   // Returns the seq up to which the conversation has everything.
   async #fold(tx: Tx, task: TaskFields, run: KeptRun): Promise<number> {
-    const events = await foldableEvents(tx, run.id, run.folded_seq, run.last_seq, MAX_EVENTS);
+    const events = await foldableEvents(tx, run, MAX_EVENTS);
     const known = new Map<string, Readonly<Record<string, unknown>>>();
     for (const key of new Set(events.flatMap((event) => messageKey(event) ?? []))) {
       const body = await findMessage(tx, run.id, key);
@@ -170,6 +171,7 @@ export class Keeper implements Service {
     await this.#note(tx, task, "ended", { run: run.id, state: run.state });
     if (run.state === "succeeded") {
       await autoMove(this.#deps, tx, task, "in_review");
+      if (run.output !== "") await setSummary(tx, task.id, summaryOf(run.output));
       await this.#tell(tx, task, run, { kind: "done", text: lastLineOf(run.output) });
     } else if (run.state !== "cancelled") {
       await this.#fail(tx, task, run);

@@ -26,6 +26,8 @@ const DEFINITIONS: Readonly<Record<string, Readonly<Record<string, MethodDefinit
   boards: proto.BoardServiceService,
   tasks: proto.TaskServiceService,
   inbox: proto.InboxServiceService,
+  files: proto.FileServiceService,
+  documents: proto.DocumentServiceService,
 } as never;
 
 interface MethodDefinition {
@@ -45,12 +47,22 @@ const NEEDED: Readonly<Record<string, object>> = {
   putConnector: { workspace: "x", connector: "c", type: "openai" },
   createToken: { name: "t" },
   changePassword: { password: "ten or more" },
+  putSecret: { workspace: "x", name: "NAME", value: "v" },
+  removeSecret: { workspace: "x", name: "NAME" },
   createBoard: { workspace: "x", name: "b" },
   moveTask: { task: "x", column: "c" },
   updateTasks: { workspace: "x", action: "archive" },
   putSchedule: { task: "x", schedule: { cron: "0 9 * * *" } },
   previewSchedule: { cron: "0 9 * * *" },
   markInbox: { state: "read" },
+  readFile: { workspace: "x", path: "a" },
+  writeFile: { workspace: "x", path: "a", bytes: Buffer.from("b") },
+  moveFile: { workspace: "x", path: "a", to: "b" },
+  copyFile: { workspace: "x", path: "a" },
+  deleteFile: { workspace: "x", path: "a" },
+  uploadDocument: { workspace: "x", name: "a", bytes: Buffer.from("b") },
+  searchDocuments: { workspace: "x", query: "a" },
+  createUpload: { workspace: "x", name: "a", bytes: Buffer.from("b") },
   pushApp: { workspace: "x", app: "a", bundle: Buffer.from("b") },
 };
 
@@ -133,7 +145,7 @@ describe("every operation over gRPC", () => {
       }
       expect(calls.at(-1)).toMatchObject({ method, request: requestOf(operation), call: { transport: "grpc" } });
     }
-  });
+  }, 60_000);
 });
 
 describe("errors over gRPC", () => {

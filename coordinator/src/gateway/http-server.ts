@@ -42,6 +42,7 @@ export interface HttpDeps {
 export interface HttpOptions {
   readonly tls?: ServerTls;
   readonly maxUnaryMs?: number;
+  readonly trustedProxies?: readonly string[];
 }
 
 /** A call whose request was admitted. */
@@ -73,6 +74,8 @@ const SECURITY_HEADERS: Readonly<Record<string, string>> = {
 export function createHttpApp(deps: HttpDeps, options: HttpOptions): FastifyInstance {
   const app = fastify({
     logger: false,
+    trustProxy:
+      options.trustedProxies === undefined || options.trustedProxies.length === 0 ? false : [...options.trustedProxies],
     exposeHeadRoutes: false,
     bodyLimit: MAX_JSON_BYTES,
     routerOptions: { maxParamLength: 256 },
@@ -119,7 +122,7 @@ export function addRoutes(
       handler: async (request, reply) => {
         const call = calls.get(request);
         if (call === undefined) throw new MeshError("internal", "a request passed without admission");
-        return handler(request, reply, call, inputOf(operation, request));
+        return handler(request, reply, call, inputOf(operation, request, call));
       },
     });
   }
@@ -228,12 +231,14 @@ function keyOf({ headers }: FastifyRequest): string | undefined {
   return typeof key === "string" ? key : undefined;
 }
 
-function inputOf(operation: Operation, request: FastifyRequest): Record<string, unknown> {
+function inputOf(operation: Operation, request: FastifyRequest, { caller }: Call): Record<string, unknown> {
   return readInput(operation, {
     params: request.params as Record<string, unknown>,
     query: request.query as Record<string, unknown>,
     body: request.body,
     idempotencyKey: keyOf(request),
+    // Who has chosen a language is not asked by what the browser says.
+    acceptLanguage: caller.locale === undefined ? request.headers["accept-language"] : undefined,
   });
 }
 

@@ -19,6 +19,7 @@ const TITLES: Readonly<Record<Operation["service"], string>> = {
   tokens: "Tokens",
   system: "System",
   accounts: "Accounts",
+  agents: "Agents",
   feed: "Feed",
   files: "Files",
   documents: "Documents",
@@ -55,16 +56,15 @@ export function openApiDocument(version: string): Schema {
   for (const operation of OPERATIONS) {
     const item = (paths[operation.path] ??= {});
     const verb = operation.verb.toLowerCase();
+    if (operation.method === "downloadFile") item[verb] = describeDownload(operation);
     if (operation.streaming) continue;
     item[verb] = describe(operation, responses.get(operation.method) ?? "");
   }
-  for (const operation of OPERATIONS.filter(({ streaming }) => streaming)) {
-    const item = (paths[operation.path] ??= {});
-    const verb = operation.verb.toLowerCase();
-    // Most streams share their path with a page of the same; the Accept header chooses.
-    if (item[verb] === undefined) item[verb] = describeStream(operation, responses.get(operation.method) ?? "");
-    else addEventStream(item[verb], operation.service);
-  }
+  for (const { path, service } of OPERATIONS.filter(
+    ({ streaming, path: shared, method }) =>
+      streaming && method !== "downloadFile" && paths[shared]?.["get"] !== undefined,
+  ))
+    addEventStream(paths[path]?.["get"], service);
   return {
     openapi: "3.1.0",
     info: { title: "Yao Mesh", version, description: "Devices, workspaces, assistants and runs of one mesh." },
@@ -83,16 +83,13 @@ export function openApiDocument(version: string): Schema {
   };
 }
 
-/** A stream with a path of its own: of events, or of the bytes of a file. */
-function describeStream(operation: Operation, response: string): Schema {
-  const described = describe(operation, response);
-  const isFile = operation.service === "files";
-  const content = isFile
-    ? { "*/*": { schema: { type: "string", format: "binary" } } }
-    : { "text/event-stream": { schema: { type: "string", description: `Each event's data is a ${response}.` } } };
-  const answers = described["responses"] as Readonly<Record<string, object>>;
-  return { ...described, responses: { ...answers, 200: { description: "Done.", content } } };
-}
+const ACCEPT_LANGUAGE = {
+  name: "Accept-Language",
+  in: "header",
+  required: false,
+  description: "The language wanted most becomes `locale` of the metadata, where that names none.",
+  schema: { type: "string" },
+};
 
 function describe(operation: Operation, response: string): Schema {
   const { properties, required } = inputSchema(operation);
@@ -107,6 +104,7 @@ function describe(operation: Operation, response: string): Schema {
     ...(!takesKey(operation)
       ? []
       : [{ name: "Idempotency-Key", in: "header", required: false, schema: { type: "string", maxLength: 200 } }]),
+    ...(operation.localeField === undefined ? [] : [ACCEPT_LANGUAGE]),
   ];
   return {
     operationId: operation.method,
@@ -126,6 +124,26 @@ function describe(operation: Operation, response: string): Schema {
         description: "Refused or failed.",
         content: { "application/problem+json": { schema: { $ref: "#/components/schemas/ErrorProblem" } } },
       },
+    },
+  };
+}
+
+/** The bytes themselves, with what HTTP says about contents. */
+function describeDownload(operation: Operation): Schema {
+  const bytes = { "*/*": { schema: { type: "string", format: "binary" } } };
+  const { responses, ...described } = describe(operation, "") as {
+    readonly responses: Readonly<Record<string, unknown>>;
+  };
+  const header = (name: string): Schema => ({ name, in: "header", required: false, schema: { type: "string" } });
+  const parameters = (described as { readonly parameters?: readonly Schema[] }).parameters ?? [];
+  return {
+    ...described,
+    parameters: [...parameters, header("Range"), header("If-Range"), header("If-None-Match")],
+    responses: {
+      200: { description: "The file, with its media type; the ETag is its hash.", content: bytes },
+      206: { description: "The range that was asked for.", content: bytes },
+      304: { description: "The file is still the one with that ETag." },
+      default: responses["default"],
     },
   };
 }
