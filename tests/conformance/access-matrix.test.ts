@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { TestMesh } from "../harness/test-mesh.ts";
 import { callRoute, documentRoutes, parametersOf, type Route } from "./document-route.ts";
-import { routeSamples } from "./route-sample.ts";
+import { grownAgent, routeSamples } from "./route-sample.ts";
 
 const SCOPES = ["read", "runs", "apps", "connectors", "nodes", "workspaces", "tokens", "tasks", "files"] as const;
 
@@ -73,10 +73,12 @@ describe("a token for one assistant", () => {
     "createChatCompletion",
     "createRun",
     "deleteChat",
+    "getAgent",
     "getAssistant",
     "getChat",
     "getRun",
     "getWorkspace",
+    "listAgents",
     "listAssistants",
     "listChatMessages",
     "listChats",
@@ -169,6 +171,7 @@ describe("another workspace", () => {
     "getInvitation",
     "getLoginOptions",
     "getNode",
+    "getShareRun",
     "getStatus",
     "joinNode",
     "listAudit",
@@ -182,10 +185,12 @@ describe("another workspace", () => {
     "logIn",
     "logOut",
     "markInbox",
+    "openShare",
     "previewSchedule",
     "removeNode",
     "renewNode",
     "revokeToken",
+    "runShare",
     "undrainNode",
     "updateAccount",
     "updateNode",
@@ -207,11 +212,8 @@ describe("another workspace", () => {
     await mesh.api.call("PUT", `${blue}/secrets/MINE`, { value: "v" });
     await mesh.api.call("PUT", `${blue}/templates/weekly`, { title: "Weekly" });
     const { board } = await post<{ board: { id: string } }>("/boards", { name: "Blue" });
-    const { task } = await post<{ task: { id: string } }>("/tasks", {
-      title: "Blue",
-      message: "hi",
-      assistant: "hello",
-    });
+    const { task, agent } = await grownAgent(mesh, "blue");
+    const { share } = await post<{ share: { id: string } }>("/shares", { agent, access: "run" });
     const { document } = await post<{ document: { id: string } }>("/documents?name=a.txt", Buffer.from("text"));
     const { invitation } = await post<{ invitation: { id: string } }>("/invitations", {});
     return {
@@ -226,7 +228,9 @@ describe("another workspace", () => {
       delivery: sent.delivery.id,
       model: "blue/hello",
       board: board.id,
-      task: task.id,
+      task,
+      agent,
+      share: share.id,
       document: document.id,
       invitation: invitation.id,
       template: "weekly",
