@@ -56,15 +56,17 @@ export function openApiDocument(version: string): Schema {
   for (const operation of OPERATIONS) {
     const item = (paths[operation.path] ??= {});
     const verb = operation.verb.toLowerCase();
-    if (operation.method === "downloadFile") item[verb] = describeDownload(operation);
     if (operation.streaming) continue;
     item[verb] = describe(operation, responses.get(operation.method) ?? "");
   }
-  for (const { path, service } of OPERATIONS.filter(
-    ({ streaming, path: shared, method }) =>
-      streaming && method !== "downloadFile" && paths[shared]?.["get"] !== undefined,
-  ))
-    addEventStream(paths[path]?.["get"], service);
+  for (const operation of OPERATIONS.filter(({ streaming }) => streaming)) {
+    const item = (paths[operation.path] ??= {});
+    const verb = operation.verb.toLowerCase();
+    // Most streams share their path with a page of the same; the Accept header chooses.
+    if (operation.method === "downloadFile") item[verb] = describeDownload(operation);
+    else if (item[verb] === undefined) item[verb] = describeStream(operation, responses.get(operation.method) ?? "");
+    else addEventStream(item[verb], operation.service);
+  }
   return {
     openapi: "3.1.0",
     info: { title: "Yao Mesh", version, description: "Devices, workspaces, assistants and runs of one mesh." },
@@ -90,6 +92,16 @@ const ACCEPT_LANGUAGE = {
   description: "The language wanted most becomes `locale` of the metadata, where that names none.",
   schema: { type: "string" },
 };
+
+/** A stream of events with a path of its own. */
+function describeStream(operation: Operation, response: string): Schema {
+  const described = describe(operation, response);
+  const content = {
+    "text/event-stream": { schema: { type: "string", description: `Each event's data is a ${response}.` } },
+  };
+  const answers = described["responses"] as Readonly<Record<string, object>>;
+  return { ...described, responses: { ...answers, 200: { description: "Done.", content } } };
+}
 
 function describe(operation: Operation, response: string): Schema {
   const { properties, required } = inputSchema(operation);

@@ -87,6 +87,7 @@ function scope(over: Partial<RunScope> = {}): RunScope {
     runId: "run_1",
     workspaceId: ws,
     userId: "u",
+    chatOwner: "u",
     assistantId: "a",
     chatId: undefined,
     bundleDigest: "d",
