@@ -140,6 +140,12 @@ describe("a token for one assistant", () => {
     ] as const) {
       expect([path, (await get(path, { method: "POST", body: JSON.stringify(body) })).status]).toEqual([path, 404]);
     }
+    const talk = await mesh.createRun({ assistant: "counter", input: "/count 2", chat: "theirs" });
+    await mesh.ended(talk.id);
+    for (const body of [{ chat: "theirs" }, { metadata: { chat_id: "theirs" } }]) {
+      const joining = JSON.stringify({ assistant: "hello", input: "what was said?", ...body });
+      expect((await get("/v1/workspaces/default/runs", { method: "POST", body: joining })).status).toBe(404);
+    }
     const allowed = await get("/v1/chat/completions", {
       method: "POST",
       body: JSON.stringify({ model: "hello", messages: [{ role: "user", content: "x" }] }),
