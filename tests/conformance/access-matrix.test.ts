@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { TestMesh } from "../harness/test-mesh.ts";
 import { callRoute, documentRoutes, parametersOf, type Route } from "./document-route.ts";
-import { routeSamples } from "./route-sample.ts";
+import { grownAgent, routeSamples } from "./route-sample.ts";
 
 const SCOPES = ["read", "runs", "apps", "connectors", "nodes", "workspaces", "tokens", "tasks", "files"] as const;
 
@@ -73,10 +73,12 @@ describe("a token for one assistant", () => {
     "createChatCompletion",
     "createRun",
     "deleteChat",
+    "getAgent",
     "getAssistant",
     "getChat",
     "getRun",
     "getWorkspace",
+    "listAgents",
     "listAssistants",
     "listChatMessages",
     "listChats",
@@ -138,6 +140,12 @@ describe("a token for one assistant", () => {
     ] as const) {
       expect([path, (await get(path, { method: "POST", body: JSON.stringify(body) })).status]).toEqual([path, 404]);
     }
+    const talk = await mesh.createRun({ assistant: "counter", input: "/count 2", chat: "theirs" });
+    await mesh.ended(talk.id);
+    for (const body of [{ chat: "theirs" }, { metadata: { chat_id: "theirs" } }]) {
+      const joining = JSON.stringify({ assistant: "hello", input: "what was said?", ...body });
+      expect((await get("/v1/workspaces/default/runs", { method: "POST", body: joining })).status).toBe(404);
+    }
     const allowed = await get("/v1/chat/completions", {
       method: "POST",
       body: JSON.stringify({ model: "hello", messages: [{ role: "user", content: "x" }] }),
@@ -169,6 +177,7 @@ describe("another workspace", () => {
     "getInvitation",
     "getLoginOptions",
     "getNode",
+    "getShareRun",
     "getStatus",
     "joinNode",
     "listAudit",
@@ -182,10 +191,12 @@ describe("another workspace", () => {
     "logIn",
     "logOut",
     "markInbox",
+    "openShare",
     "previewSchedule",
     "removeNode",
     "renewNode",
     "revokeToken",
+    "runShare",
     "undrainNode",
     "updateAccount",
     "updateNode",
@@ -207,11 +218,8 @@ describe("another workspace", () => {
     await mesh.api.call("PUT", `${blue}/secrets/MINE`, { value: "v" });
     await mesh.api.call("PUT", `${blue}/templates/weekly`, { title: "Weekly" });
     const { board } = await post<{ board: { id: string } }>("/boards", { name: "Blue" });
-    const { task } = await post<{ task: { id: string } }>("/tasks", {
-      title: "Blue",
-      message: "hi",
-      assistant: "hello",
-    });
+    const { task, agent } = await grownAgent(mesh, "blue");
+    const { share } = await post<{ share: { id: string } }>("/shares", { agent, access: "run" });
     const { document } = await post<{ document: { id: string } }>("/documents?name=a.txt", Buffer.from("text"));
     const { invitation } = await post<{ invitation: { id: string } }>("/invitations", {});
     return {
@@ -226,7 +234,9 @@ describe("another workspace", () => {
       delivery: sent.delivery.id,
       model: "blue/hello",
       board: board.id,
-      task: task.id,
+      task,
+      agent,
+      share: share.id,
       document: document.id,
       invitation: invitation.id,
       template: "weekly",

@@ -2,6 +2,7 @@
 
 import { bundleApp, demoAppDirectory, readAppDirectory } from "@mesh/assistants";
 import { createUserKey, signWithSeed } from "@mesh/bus";
+import { until } from "@mesh/kernel";
 
 import { type RunView, type TestMesh } from "../harness/test-mesh.ts";
 
@@ -22,6 +23,21 @@ async function askingRun(mesh: TestMesh): Promise<RunView> {
     options: { tools: ["bash"], approve: ["bash"] },
   });
   return mesh.until(run.id, ({ state }) => state === "waiting");
+}
+
+/** A task that has run, and the agent that it became. */
+export async function grownAgent(mesh: TestMesh, workspace: string): Promise<{ task: string; agent: string }> {
+  const body = { title: `Grown in ${workspace}`, message: "hi", assistant: "hello", start: true };
+  const { task } = await mesh.api.call<{ task: { id: string } }>("POST", `/v1/workspaces/${workspace}/tasks`, body);
+  await until(
+    async () => {
+      const now = await mesh.api.call<{ task: { run_state: string } }>("GET", `/v1/tasks/${task.id}`);
+      return now.task.run_state === "succeeded";
+    },
+    { timeoutMs: 60_000, what: "the end of the task's run" },
+  );
+  const { agent } = await mesh.api.call<{ agent: { id: string } }>("POST", `/v1/tasks/${task.id}/promote`, {});
+  return { task: task.id, agent: agent.id };
 }
 
 /** Samples by the name of the operation, in an order in which each finds what it needs; `mesh` has a device alpha and the demo app. */
@@ -75,6 +91,12 @@ export async function routeSamples(mesh: TestMesh): Promise<Readonly<Record<stri
   });
   await post("/v1/login", { code: (await post<{ code: string }>("/v1/login-codes", {})).code });
   const { sessions } = await mesh.api.call<{ sessions: { id: string }[] }>("GET", "/v1/account/sessions");
+  const grown = await grownAgent(mesh, "default");
+  const byAgent = { ...home, agent: grown.agent };
+  const share = { agent: grown.agent, access: "run" };
+  const shared = await post<{ share: { id: string }; code: string }>("/v1/workspaces/default/shares", share);
+  const spareShare = await post<{ share: { id: string } }>("/v1/workspaces/default/shares", share);
+  const sharedRun = await post<{ run: string }>(`/v1/shares/${shared.code}/runs`, { input: "hi" });
   const file = "?node=alpha&path=sample.txt";
   return {
     createJoinToken: { body: { uses: 2, labels: { a: "b" } } },
@@ -195,6 +217,17 @@ export async function routeSamples(mesh: TestMesh): Promise<Readonly<Record<stri
     revokeInvitation: { path: { ...home, invitation: invited.invitation.id } },
     listUsers: {},
     updateUser: { path: { user: "sam" }, body: { disabled: false } },
+    previewAgent: { path: { task: grown.task } },
+    promoteTask: { path: { task: grown.task }, body: {} },
+    listAgents: { path: home },
+    getAgent: { path: byAgent },
+    createShare: { path: home, body: { task: grown.task } },
+    listShares: { path: home },
+    openShare: { path: { code: shared.code } },
+    runShare: { path: { code: shared.code }, body: { input: "hi" } },
+    getShareRun: { path: { code: shared.code, run: sharedRun.run } },
+    revokeShare: { path: { ...home, share: spareShare.share.id } },
+    removeAgent: { path: byAgent },
     // A token has no session to end.
     logOut: { body: {}, refusedWith: 409 },
   };

@@ -28,6 +28,9 @@ const DEFINITIONS: Readonly<Record<string, Readonly<Record<string, MethodDefinit
   inbox: proto.InboxServiceService,
   files: proto.FileServiceService,
   documents: proto.DocumentServiceService,
+  agents: proto.AgentServiceService,
+  chats: proto.ChatServiceService,
+  webhooks: proto.WebhookServiceService,
 } as never;
 
 interface MethodDefinition {
@@ -55,6 +58,8 @@ const NEEDED: Readonly<Record<string, object>> = {
   putSchedule: { task: "x", schedule: { cron: "0 9 * * *" } },
   previewSchedule: { cron: "0 9 * * *" },
   markInbox: { state: "read" },
+  runShare: { code: "x", input: "hi" },
+  createWebhook: { workspace: "x", url: "https://example.com/" },
   readFile: { workspace: "x", path: "a" },
   writeFile: { workspace: "x", path: "a", bytes: Buffer.from("b") },
   moveFile: { workspace: "x", path: "a", to: "b" },

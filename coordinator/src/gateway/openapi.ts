@@ -56,7 +56,6 @@ export function openApiDocument(version: string): Schema {
   for (const operation of OPERATIONS) {
     const item = (paths[operation.path] ??= {});
     const verb = operation.verb.toLowerCase();
-    if (operation.method === "downloadFile") item[verb] = describeDownload(operation);
     if (operation.streaming) continue;
     item[verb] = describe(operation, responses.get(operation.method) ?? "");
   }
@@ -64,7 +63,8 @@ export function openApiDocument(version: string): Schema {
     const item = (paths[operation.path] ??= {});
     const verb = operation.verb.toLowerCase();
     // Most streams share their path with a page of the same; the Accept header chooses.
-    if (item[verb] === undefined) item[verb] = describeStream(operation, responses.get(operation.method) ?? "");
+    if (operation.method === "downloadFile") item[verb] = describeDownload(operation);
+    else if (item[verb] === undefined) item[verb] = describeStream(operation, responses.get(operation.method) ?? "");
     else addEventStream(item[verb], operation.service);
   }
   return {
@@ -92,13 +92,13 @@ const ACCEPT_LANGUAGE = {
   description: "The language wanted most becomes `locale` of the metadata, where that names none.",
   schema: { type: "string" },
 };
-/** A stream with a path of its own: of events, or of the bytes of a file. */
+
+/** A stream of events with a path of its own. */
 function describeStream(operation: Operation, response: string): Schema {
   const described = describe(operation, response);
-  const isFile = operation.service === "files";
-  const content = isFile
-    ? { "*/*": { schema: { type: "string", format: "binary" } } }
-    : { "text/event-stream": { schema: { type: "string", description: `Each event's data is a ${response}.` } } };
+  const content = {
+    "text/event-stream": { schema: { type: "string", description: `Each event's data is a ${response}.` } },
+  };
   const answers = described["responses"] as Readonly<Record<string, object>>;
   return { ...described, responses: { ...answers, 200: { description: "Done.", content } } };
 }
@@ -142,7 +142,7 @@ function describe(operation: Operation, response: string): Schema {
 
 /** The bytes themselves, with what HTTP says about contents. */
 function describeDownload(operation: Operation): Schema {
-  const bytes = { "application/octet-stream": { schema: { type: "string", format: "binary" } } };
+  const bytes = { "*/*": { schema: { type: "string", format: "binary" } } };
   const { responses, ...described } = describe(operation, "") as {
     readonly responses: Readonly<Record<string, unknown>>;
   };

@@ -174,8 +174,8 @@ const settings = new WeakMap<LoopConfig, Settings>();
 function settingsOf(config: LoopConfig): Settings {
   const known = settings.get(config);
   if (known !== undefined) return known;
-  const { thinking, maxTokens, temperature, cache, timeouts, retry, extraBody, responseFormat } = config;
-  const all = { thinking, maxTokens, temperature, cache, timeouts, retry, extraBody, responseFormat };
+  const { thinking, maxTokens, temperature, cache, timeouts, retry, extraBody, responseFormat, toolChoice } = config;
+  const all = { thinking, maxTokens, temperature, cache, timeouts, retry, extraBody, responseFormat, toolChoice };
   const made = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as Settings;
   settings.set(config, made);
   return made;

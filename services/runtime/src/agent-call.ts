@@ -15,7 +15,7 @@ import { isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
 
 import type { AgentContext } from "./agent-context.ts";
 import { type AgentRequest, type AgentResponse, assistantOf } from "./agent-request.ts";
-import { callerFunctions, responseFormatOf } from "./caller-function.ts";
+import { callerFunctions, responseFormatOf, toolChoiceOf } from "./caller-function.ts";
 import { type ChatMessage, chatText, toLoop } from "./chat-message.ts";
 import { withReferences } from "./content/auto-search.ts";
 import { loopFallback } from "./content/loop-fallback.ts";
@@ -210,6 +210,7 @@ async function answerOf(call: PreparedCall, resume: ResumedTalk | undefined): Pr
   const asked = context.depth === 0 ? context.shared.input.options : {};
   const tools = [...offered.tools, ...callerFunctions(asked, offered.tools)];
   const responseFormat = responseFormatOf(asked);
+  const toolChoice = toolChoiceOf(asked, tools);
   const uses = effectiveUses({ assistant, options, create, app: input.app });
   const fallback = loopFallback(uses, assistant, context);
   const content = { context, assistant, uses, isForced: forcesUses(call), sees: model.target.model.vision !== false };
@@ -228,6 +229,7 @@ async function answerOf(call: PreparedCall, resume: ResumedTalk | undefined): Pr
       ...(resume === undefined ? {} : { resume }),
       ...(fallback === undefined ? {} : { fallback }),
       ...(responseFormat === undefined ? {} : { responseFormat }),
+      ...(toolChoice === undefined ? {} : { toolChoice }),
       label: assistant.id,
     },
     context,

@@ -32,6 +32,7 @@ import {
   type StreamConfig,
   type StreamProvider,
   type StreamSink,
+  type ToolChoice,
   toolCallsOf,
 } from "@mesh/llm";
 
@@ -70,6 +71,7 @@ export interface ModelRequest {
   readonly resume?: ResumedTalk;
   /** The form the answer must have. */
   readonly responseFormat?: ResponseFormat;
+  readonly toolChoice?: ToolChoice;
   /** Answers when the turns are used up, before the model itself is asked for a last word. */
   readonly fallback?: FallbackAnswer;
   /** For logs. */
@@ -137,6 +139,7 @@ export async function askModel(request: ModelRequest, context: ModelRunContext):
     runId: shared.input.context.runId,
     label: request.label,
     ...formOf(request),
+    ...(request.toolChoice === undefined ? {} : { toolChoice: request.toolChoice }),
     // How long a run may take is the device's business: it ends the run at its time-out, in the middle of a turn if need be.
     limits: { ...DEFAULT_LIMITS, maxTurns, maxDurationMs: Number.POSITIVE_INFINITY },
     beforeTurn: async (messages, turn) => {
