@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup up demo check gen test test-infra e2e chaos bench fmt clean
+.PHONY: help setup up demo lint check gen test test-infra e2e chaos bench fmt clean
 
 help: ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -25,10 +25,13 @@ demo: setup ## show it all by itself: two devices, runs, a cancel, a drain
 gen: ## generate code and reference documents
 	npm run -s gen
 
-check: setup ## generated code, types, lint, format, unused code, unit tests
+lint: setup ## generated code, types, lint, format, unused code
 	npm run -s gen
-	git diff --exit-code -- proto/src/gen docs/generated
-	npm run -s check
+	git diff --exit-code -- proto/src/gen docs/generated 'services/*/src/gen'
+	npm run -s check:static
+
+check: lint ## the same and the unit tests
+	npm run -s test:unit
 
 test: setup ## all tests: unit, with PostgreSQL and NATS, end to end
 	npm test

@@ -12,50 +12,46 @@ import {
   type NatsTrust,
 } from "@mesh/bus";
 import { type Ids, MeshError, type Service, systemClock, systemIds } from "@mesh/kernel";
-import { createProviders } from "@mesh/llm";
 import { type ModelDb, modelDb } from "@mesh/models";
 import { createMetrics, type Logger, type Metrics } from "@mesh/observability";
 import { LeaderElector, migrate, openStore, type Store } from "@mesh/store";
 
-import { createAppApi } from "./assistants/app-api.ts";
 import type { Access } from "./auth/access.ts";
 import { createAnswerStore } from "./auth/answer-store.ts";
 import { createAccess } from "./auth/access-store.ts";
 import { TokenAuthenticator } from "./auth/authenticator.ts";
 import { bootstrap, issueAdminToken } from "./auth/bootstrap.ts";
 import { createSecretBox, type SecretBox } from "./auth/secret-box.ts";
-import { createTokenApi } from "./auth/token-api.ts";
 import type { CoordinatorConfig } from "./config.ts";
-import { accountApi, browserConfig, firstLoginUrl, oidcLogin } from "./context/account.ts";
-import { type Board, createBoard } from "./context/board.ts";
+import { browserConfig, firstLoginUrl, oidcLogin } from "./context/account.ts";
+import { createApi } from "./context/api.ts";
+import { createBoard } from "./context/board.ts";
 import { createFeeds, type Feeds } from "./context/feed.ts";
 import { createFiles, type Files } from "./context/files.ts";
-import { createOpenApi, createOpenServices } from "./context/open-api.ts";
-import { createConnectorApi, createSecretSource } from "./connectors/connector-api.ts";
+import { createOpenServices } from "./context/open-api.ts";
+import { createSecretSource } from "./connectors/connector-api.ts";
 import { createGateway, type Gateway, type GatewayAddresses } from "./gateway/gateway.ts";
 import type { Readiness } from "./gateway/health.ts";
 import type { Api } from "./gateway/operation.ts";
 import { loadMasterKey } from "./master-key.ts";
-import { OFFLINE_AFTER_MS } from "./membership/candidate-store.ts";
 import { overdueDrains } from "./membership/drain-store.ts";
-import type { EnrolmentDeps } from "./membership/enrolment.ts";
 import { createHeartbeats } from "./membership/heartbeats.ts";
-import { createNodeApi, tellDraining } from "./membership/node-api.ts";
+import { tellDraining } from "./membership/node-api.ts";
 import { createNodeRpc } from "./membership/node-rpc.ts";
 import { Reconciler } from "./membership/reconciler.ts";
 import { Dispatcher } from "./runs/dispatcher.ts";
 import { EventTail } from "./runs/event-tail.ts";
 import { createIngest } from "./runs/ingest.ts";
 import { PenaltyBox } from "./runs/penalty-box.ts";
-import { createRunApi } from "./runs/run-api.ts";
 import { createSweeper } from "./runs/sweeper.ts";
 import { WorkPublisher } from "./runs/work-publisher.ts";
+import { dropEndedMemory } from "./state/memory-store.ts";
 import { createModelState } from "./state/model-state.ts";
 import { createStateRpc } from "./state/state-rpc.ts";
-import { createSystemApi } from "./system/system-api.ts";
 import { loadTlsIdentity, type TlsIdentity } from "./tls-identity.ts";
 import { VERSION } from "./version.ts";
-import { createWorkspaceApi } from "./workspaces/workspace-api.ts";
+
+const ENDED_MEMORY_BATCH = 5000;
 
 /** What a started coordinator tells its parent. */
 export interface Started {
@@ -76,7 +72,8 @@ export interface Context {
   close(): Promise<void>;
 }
 
-interface Base {
+/** What a coordinator starts from. */
+export interface Base {
   /** Aborts when the process was asked to stop. */
   readonly stopping: AbortSignal;
   readonly config: CoordinatorConfig;
@@ -119,7 +116,7 @@ export async function createContext(config: CoordinatorConfig, log: Logger, stop
 }
 
 /** Parts that more than one other part uses. */
-interface Core extends Base {
+export interface Core extends Base {
   readonly ids: Ids;
   readonly access: Access;
   readonly authenticator: TokenAuthenticator;
@@ -186,66 +183,6 @@ function createCore(base: Base): Core {
   };
 }
 
-/** Features wired in files of their own. */
-interface Features {
-  readonly feeds: Feeds;
-  readonly board: Board;
-  readonly files: Files;
-}
-
-function createApi(core: Core, { feeds, board, files }: Features, publicUrl: () => string): Api {
-  const { config, store, access, ids, bus, secretBox, authenticator, dispatcher, tail, committed, tls } = core;
-  const clock = systemClock;
-  const enrolment: EnrolmentDeps = {
-    store,
-    trust: core.trust,
-    clock,
-    ids,
-    publicNatsUrls: config.publicNatsUrls,
-    spkiPin: tls?.pin,
-    prepareNode: core.prepareNode,
-  };
-  const cutOff = (digest: string): Promise<void> => core.reconciler.cutOff(digest);
-  const runs = createRunApi({ store, access, dispatcher, tail, bus, ids, committed });
-  return {
-    feed: feeds.api,
-    ...files.api,
-    boards: board.boards,
-    tasks: board.tasks(runs),
-    inbox: board.inbox,
-    nodes: createNodeApi({
-      store,
-      access,
-      enrolment,
-      bus,
-      ids,
-      publicUrl,
-      cutOff,
-      fleetChanged: core.pokeQueue,
-      committed,
-    }),
-    runs,
-    workspaces: createWorkspaceApi({ store, access, ids, secretBox, limitsChanged: core.pokeQueue }),
-    apps: createAppApi({ store, access, ids, models: core.models, columnSecret: core.columnSecret }),
-    connectors: createConnectorApi({ store, access, secretBox, ids, clock, providers: createProviders({ clock }) }),
-    tokens: createTokenApi({ store, access, authenticator, ids }),
-    accounts: accountApi(core, clock, publicUrl),
-    ...createOpenApi(core),
-    system: createSystemApi({
-      store,
-      offlineAfterMs: OFFLINE_AFTER_MS,
-      replica: {
-        id: core.replicaId,
-        version: VERSION,
-        startedAtMs: clock.now(),
-        isLeader: () => core.elector.isLeader,
-        isDraining: () => core.stopping.aborted,
-        natsVersion: () => (bus.status.kind === "connected" ? bus.status.serverVersion : ""),
-      },
-    }),
-  };
-}
-
 function createRunServices(core: Core): Service[] {
   const { store, bus, log, committed, pokeQueue, admin, work } = core;
   const clock = systemClock;
@@ -275,6 +212,7 @@ function createRunServices(core: Core): Service[] {
     endDrains: async () => {
       for (const digest of await overdueDrains(store.sql)) tellDraining(bus, digest, true, true);
     },
+    dropEndedMemory: () => dropEndedMemory(store.sql, ENDED_MEMORY_BATCH),
   });
   return [ingest, sweeper];
 }

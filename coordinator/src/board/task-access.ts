@@ -26,10 +26,13 @@ export interface TaskApiDeps {
   readonly pokeQueue: () => void;
 }
 
+/** What finding a task takes. */
+export type FindTaskDeps = Pick<TaskApiDeps, "store" | "access">;
+
 const KEY = /^T-([1-9]\d{0,8})$/i;
 
 /** The task of this id or key; throws `not_found` for one that the caller may not see. */
-export async function findTask(deps: TaskApiDeps, ref: string, call: Call, need: Need): Promise<TaskPlace> {
+export async function findTask(deps: FindTaskDeps, ref: string, call: Call, need: Need): Promise<TaskPlace> {
   const number = KEY.exec(ref)?.[1];
   const place = number === undefined ? await byId(deps, ref) : await byNumber(deps, Number(number), call);
   await deps.access.object(call.caller, place?.workspaceId, need, { kind: "task", id: ref, list: "yao task list" });
@@ -37,11 +40,11 @@ export async function findTask(deps: TaskApiDeps, ref: string, call: Call, need:
   return place;
 }
 
-async function byId({ store }: TaskApiDeps, ref: string): Promise<TaskPlace | undefined> {
+async function byId({ store }: FindTaskDeps, ref: string): Promise<TaskPlace | undefined> {
   return isId("task", ref) ? findTaskPlace(store.sql, ref) : undefined;
 }
 
-async function byNumber(deps: TaskApiDeps, number: number, { caller }: Call): Promise<TaskPlace | undefined> {
+async function byNumber(deps: FindTaskDeps, number: number, { caller }: Call): Promise<TaskPlace | undefined> {
   const [first, second] = await findTasksByNumber(deps.store.sql, number, await deps.access.readable(caller));
   if (second === undefined) return first;
   throw new MeshError(

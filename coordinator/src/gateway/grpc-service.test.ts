@@ -26,6 +26,8 @@ const DEFINITIONS: Readonly<Record<string, Readonly<Record<string, MethodDefinit
   boards: proto.BoardServiceService,
   tasks: proto.TaskServiceService,
   inbox: proto.InboxServiceService,
+  files: proto.FileServiceService,
+  documents: proto.DocumentServiceService,
 } as never;
 
 interface MethodDefinition {
@@ -53,6 +55,14 @@ const NEEDED: Readonly<Record<string, object>> = {
   putSchedule: { task: "x", schedule: { cron: "0 9 * * *" } },
   previewSchedule: { cron: "0 9 * * *" },
   markInbox: { state: "read" },
+  readFile: { workspace: "x", path: "a" },
+  writeFile: { workspace: "x", path: "a", bytes: Buffer.from("b") },
+  moveFile: { workspace: "x", path: "a", to: "b" },
+  copyFile: { workspace: "x", path: "a" },
+  deleteFile: { workspace: "x", path: "a" },
+  uploadDocument: { workspace: "x", name: "a", bytes: Buffer.from("b") },
+  searchDocuments: { workspace: "x", query: "a" },
+  createUpload: { workspace: "x", name: "a", bytes: Buffer.from("b") },
   pushApp: { workspace: "x", app: "a", bundle: Buffer.from("b") },
 };
 
@@ -135,7 +145,7 @@ describe("every operation over gRPC", () => {
       }
       expect(calls.at(-1)).toMatchObject({ method, request: requestOf(operation), call: { transport: "grpc" } });
     }
-  });
+  }, 60_000);
 });
 
 describe("errors over gRPC", () => {

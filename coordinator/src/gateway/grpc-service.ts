@@ -4,6 +4,7 @@ import { isObject, MeshError } from "@mesh/kernel";
 import {
   AccountServiceService,
   AppServiceService,
+  AgentServiceService,
   BoardServiceService,
   ChatServiceService,
   ConnectorServiceService,
@@ -42,6 +43,7 @@ const DEFINITIONS: Readonly<Record<keyof Api, RpcService["definition"]>> = {
   tokens: TokenServiceService,
   system: SystemServiceService,
   accounts: AccountServiceService,
+  agents: AgentServiceService,
   feed: FeedServiceService,
   files: FileServiceService,
   documents: DocumentServiceService,

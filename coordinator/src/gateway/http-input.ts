@@ -1,8 +1,9 @@
-/** An HTTP request as the input of an operation: path, query, body and one header, each in its place. */
+/** An HTTP request as the input of an operation: path, query, body and two headers, each in its place. */
 
 import { isObject } from "@mesh/kernel";
 import { z } from "zod";
 
+import { preferredLanguage } from "./accept-language.ts";
 import { type FieldError, invalidFields, type Operation } from "./operations.ts";
 import { pathFields } from "./operation-row.ts";
 
@@ -13,6 +14,7 @@ export interface HttpInput {
   /** Parsed JSON, bytes for operations with a raw body, undefined when there was none. */
   readonly body: unknown;
   readonly idempotencyKey: string | undefined;
+  readonly acceptLanguage: string | undefined;
 }
 
 /** The input object for `validate`; throws `invalid_argument` for parts in the wrong place. */
@@ -33,8 +35,17 @@ export function readInput(operation: Operation, request: HttpInput): Record<stri
   if (idempotencyField !== undefined && request.idempotencyKey !== undefined) {
     input[idempotencyField] = request.idempotencyKey;
   }
+  addLocale(input, operation, request.acceptLanguage ?? "");
   if (errors.length > 0) throw invalidFields(errors);
   return input;
+}
+
+// What the caller says itself goes before what its browser says, also where it is no object and will be refused.
+function addLocale(input: Record<string, unknown>, { localeField }: Operation, acceptLanguage: string): void {
+  const locale = localeField === undefined ? undefined : preferredLanguage(acceptLanguage);
+  if (localeField === undefined || locale === undefined) return;
+  const { [localeField]: given = {} } = input;
+  if (isObject(given) && !Object.hasOwn(given, "locale")) input[localeField] = { ...given, locale };
 }
 
 function bodyInput(operation: Operation, request: HttpInput, errors: FieldError[]): Record<string, unknown> {

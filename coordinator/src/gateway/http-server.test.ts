@@ -44,11 +44,25 @@ function sample(operation: (typeof OPERATIONS)[number]): readonly [path: string,
     createToken: { name: "t" },
     changePassword: { password: "ten or more" },
     putSecret: { value: "v" },
+    moveFile: { path: "a", to: "b" },
+    copyFile: { path: "a", to_node: "n" },
   };
+  const queries: Record<string, string> = {
+    readFile: "?path=a",
+    writeFile: "?path=a",
+    deleteFile: "?path=a",
+    searchDocuments: "?query=a",
+    uploadDocument: "?name=a",
+    createUpload: "?name=a",
+  };
+  const query = queries[operation.method] ?? "";
   if (operation.rawBody !== undefined) {
-    return [path, { method: operation.verb, headers: { "content-type": "application/octet-stream" }, body: "bundle" }];
+    return [
+      `${path}${query}`,
+      { method: operation.verb, headers: { "content-type": "application/octet-stream" }, body: "bundle" },
+    ];
   }
-  if (operation.verb === "GET" || operation.verb === "DELETE") return [path, { method: operation.verb }];
+  if (operation.verb === "GET" || operation.verb === "DELETE") return [`${path}${query}`, { method: operation.verb }];
   return [path, { ...json(bodies[operation.method] ?? {}), method: operation.verb }];
 }
 
@@ -101,6 +115,27 @@ describe("input", () => {
     expect(calls.at(-1)?.request).toMatchObject({ assistant: "a", idempotency_key: "k1" });
     await gateway.fetch("/v1/workspaces/a%20b%2Fc");
     expect(calls.at(-1)?.request).toEqual({ workspace: "a b/c" });
+  });
+
+  test("a run takes its locale from Accept-Language, unless its metadata names one", async () => {
+    const { api, calls } = scriptedApi();
+    await using gateway = await startGateway({ api });
+    const metadataOf = async (body: object, language: string): Promise<unknown> => {
+      const init = json({ assistant: "a", ...body });
+      const headers = { ...(init.headers as object), "accept-language": language };
+      expect((await gateway.fetch(RUN_PATH, { ...init, headers })).status).toBe(201);
+      return (calls.at(-1)?.request as { metadata?: unknown } | undefined)?.metadata;
+    };
+    expect(await metadataOf({}, "en;q=0.5, de-AT")).toEqual({ locale: "de-at" });
+    expect(await metadataOf({ metadata: { chat_id: "c" } }, "de")).toEqual({ chat_id: "c", locale: "de" });
+    expect(await metadataOf({ metadata: { locale: "fr" } }, "de")).toEqual({ locale: "fr" });
+    expect(await metadataOf({ metadata: { chat_id: "c" } }, "*")).toEqual({ chat_id: "c" });
+    expect(await metadataOf({}, "!!, ;;q")).toBeUndefined();
+    const refused = json({ assistant: "a", metadata: "text" });
+    const headers = { ...(refused.headers as object), "accept-language": "de" };
+    expect((await gateway.fetch(RUN_PATH, { ...refused, headers })).status).toBe(400);
+    await gateway.fetch(RUN_PATH, { headers: { "accept-language": "de" } });
+    expect(calls.at(-1)?.request).not.toHaveProperty("metadata");
   });
 
   test.each([

@@ -122,7 +122,7 @@ export function addRoutes(
       handler: async (request, reply) => {
         const call = calls.get(request);
         if (call === undefined) throw new MeshError("internal", "a request passed without admission");
-        return handler(request, reply, call, inputOf(operation, request));
+        return handler(request, reply, call, inputOf(operation, request, call));
       },
     });
   }
@@ -231,12 +231,14 @@ function keyOf({ headers }: FastifyRequest): string | undefined {
   return typeof key === "string" ? key : undefined;
 }
 
-function inputOf(operation: Operation, request: FastifyRequest): Record<string, unknown> {
+function inputOf(operation: Operation, request: FastifyRequest, { caller }: Call): Record<string, unknown> {
   return readInput(operation, {
     params: request.params as Record<string, unknown>,
     query: request.query as Record<string, unknown>,
     body: request.body,
     idempotencyKey: keyOf(request),
+    // Who has chosen a language is not asked by what the browser says.
+    acceptLanguage: caller.locale === undefined ? request.headers["accept-language"] : undefined,
   });
 }
 

@@ -45,6 +45,7 @@ test("bounds and optional fields are those of the schemas and of the contract", 
     properties: { priority: { type: "integer", minimum: -100, maximum: 100 }, input: { maxLength: 262_144 } },
   });
   expect(create?.parameters).toContainEqual(expect.objectContaining({ name: "Idempotency-Key", in: "header" }));
+  expect(create?.parameters).toContainEqual(expect.objectContaining({ name: "Accept-Language", in: "header" }));
   const run = document.components.schemas["Run"];
   expect(run?.required).toContain("state");
   expect(run?.required).not.toContain("node_id");

@@ -19,6 +19,7 @@ const TITLES: Readonly<Record<Operation["service"], string>> = {
   tokens: "Tokens",
   system: "System",
   accounts: "Accounts",
+  agents: "Agents",
   feed: "Feed",
   files: "Files",
   documents: "Documents",
@@ -55,11 +56,12 @@ export function openApiDocument(version: string): Schema {
   for (const operation of OPERATIONS) {
     const item = (paths[operation.path] ??= {});
     const verb = operation.verb.toLowerCase();
+    if (operation.method === "downloadFile") item[verb] = describeDownload(operation);
     if (operation.streaming) continue;
     item[verb] = describe(operation, responses.get(operation.method) ?? "");
   }
   for (const { path, service } of OPERATIONS.filter(
-    (operation) => operation.streaming && paths[operation.path] !== undefined,
+    ({ streaming, path, method }) => streaming && method !== "downloadFile" && paths[path]?.["get"] !== undefined,
   ))
     addEventStream(paths[path]?.["get"], service);
   return {
@@ -80,6 +82,14 @@ export function openApiDocument(version: string): Schema {
   };
 }
 
+const ACCEPT_LANGUAGE = {
+  name: "Accept-Language",
+  in: "header",
+  required: false,
+  description: "The language wanted most becomes `locale` of the metadata, where that names none.",
+  schema: { type: "string" },
+};
+
 function describe(operation: Operation, response: string): Schema {
   const { properties, required } = inputSchema(operation);
   const inPath = pathFields(operation.path);
@@ -93,6 +103,7 @@ function describe(operation: Operation, response: string): Schema {
     ...(!takesKey(operation)
       ? []
       : [{ name: "Idempotency-Key", in: "header", required: false, schema: { type: "string", maxLength: 200 } }]),
+    ...(operation.localeField === undefined ? [] : [ACCEPT_LANGUAGE]),
   ];
   return {
     operationId: operation.method,
@@ -112,6 +123,26 @@ function describe(operation: Operation, response: string): Schema {
         description: "Refused or failed.",
         content: { "application/problem+json": { schema: { $ref: "#/components/schemas/ErrorProblem" } } },
       },
+    },
+  };
+}
+
+/** The bytes themselves, with what HTTP says about contents. */
+function describeDownload(operation: Operation): Schema {
+  const bytes = { "application/octet-stream": { schema: { type: "string", format: "binary" } } };
+  const { responses, ...described } = describe(operation, "") as {
+    readonly responses: Readonly<Record<string, unknown>>;
+  };
+  const header = (name: string): Schema => ({ name, in: "header", required: false, schema: { type: "string" } });
+  const parameters = (described as { readonly parameters?: readonly Schema[] }).parameters ?? [];
+  return {
+    ...described,
+    parameters: [...parameters, header("Range"), header("If-Range"), header("If-None-Match")],
+    responses: {
+      200: { description: "The file, with its media type; the ETag is its hash.", content: bytes },
+      206: { description: "The range that was asked for.", content: bytes },
+      304: { description: "The file is still the one with that ETag." },
+      default: responses["default"],
     },
   };
 }

@@ -31,6 +31,8 @@ export interface OperationRow<Request> {
   readonly streaming: boolean;
   /** Tokens that are limited to assistants may call it: its handler holds them to that. */
   readonly knowsAssistants?: true;
+  /** The object whose `locale` is what the `Accept-Language` header asks for, where it has none. */
+  readonly localeField?: string;
 }
 
 /** What may differ from the usual. */
@@ -41,6 +43,7 @@ export interface RowOptions {
   readonly mayHaveCaller?: true;
   readonly streaming?: true;
   readonly knowsAssistants?: true;
+  readonly localeField?: string;
 }
 
 /** What a schema gives, as a generated type wants it: it never looks at a field that is undefined. */
@@ -85,6 +88,7 @@ export function row<Schema extends z.ZodObject, Request>(
     ...(options.knowsAssistants === undefined ? {} : { knowsAssistants: options.knowsAssistants }),
     ...(options.idempotencyField === undefined ? {} : { idempotencyField: options.idempotencyField }),
     ...(options.mayHaveCaller === undefined ? {} : { mayHaveCaller: options.mayHaveCaller }),
+    ...(options.localeField === undefined ? {} : { localeField: options.localeField }),
   };
 }
 

@@ -95,6 +95,7 @@ import type {
 } from "@mesh/proto";
 
 import type { Caller } from "../auth/caller.ts";
+import type { AgentsApi } from "./api/agent.ts";
 import type { AccountApi } from "./api/account.ts";
 import type { BoardApi, InboxApi, TaskApi } from "./api/board.ts";
 import type { FeedApi } from "./api/feed.ts";
@@ -217,6 +218,7 @@ export interface Api {
   readonly tokens: TokenApi;
   readonly system: SystemApi;
   readonly accounts: AccountApi;
+  readonly agents: AgentsApi;
   readonly feed: FeedApi;
   readonly files: FileApi;
   readonly documents: DocumentApi;

@@ -21,6 +21,7 @@ const SERVICES: Readonly<Record<string, string>> = {
   FeedService: "feed",
   FileService: "files",
   DocumentService: "documents",
+  AgentService: "agents",
   BoardService: "boards",
   TaskService: "tasks",
   InboxService: "inbox",

@@ -9,6 +9,7 @@ import { MeshError } from "@mesh/kernel";
 import type { z } from "zod";
 
 import { ACCOUNT_ROWS } from "./account-rows.ts";
+import { AGENT_ROWS } from "./agent-rows.ts";
 import { BOARD_ROWS, INBOX_ROWS } from "./board-rows.ts";
 import { FEED_ROWS } from "./feed-rows.ts";
 import { DOCUMENT_ROWS, FILE_ROWS } from "./file-rows.ts";
@@ -38,6 +39,7 @@ const TABLE: { readonly [S in keyof Api]: { readonly [M in keyof Api[S]]: Operat
   tokens: TOKEN_ROWS,
   system: SYSTEM_ROWS,
   accounts: ACCOUNT_ROWS,
+  agents: AGENT_ROWS,
   feed: FEED_ROWS,
   files: FILE_ROWS,
   documents: DOCUMENT_ROWS,

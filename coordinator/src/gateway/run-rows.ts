@@ -98,7 +98,7 @@ export const RUN_ROWS: { readonly [M in keyof RunApi]: OperationRow<Parameters<R
       }),
       message: CreateRunRequest,
     },
-    { successStatus: 201, idempotencyField: "idempotency_key", knowsAssistants: true },
+    { successStatus: 201, idempotencyField: "idempotency_key", localeField: "metadata", knowsAssistants: true },
   ),
   listRuns: row(
     "GET /v1/workspaces/{workspace}/runs",

@@ -179,6 +179,12 @@ test("W1: a step that fails does not keep the other deadlines from being watched
   await until(async () => (await core.state(runId)) === "lost");
 });
 
+test("memory whose time is over is dropped by the sweep", async () => {
+  let drops = 0;
+  core = await startRunCore({ sweep: true, dropEndedMemory: async () => (drops += 1) });
+  await until(() => drops > 0, { what: "a drop" });
+});
+
 test("a held run whose events still arrive is told unreachable once, not again and again", async () => {
   core = await startRunCore({ sweep: true });
   const node = await core.addNode("a");

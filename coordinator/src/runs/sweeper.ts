@@ -15,7 +15,6 @@ import type { Logger } from "@mesh/observability";
 import { Command } from "@mesh/proto";
 import type { Store } from "@mesh/store";
 
-import { dropEndedMemory } from "../state/memory-store.ts";
 import { dropOldDeltas, newRetention, type Retention } from "./retention-store.ts";
 import { ACCEPT_MS } from "./run-state.ts";
 import {
@@ -37,7 +36,6 @@ const REPUBLISH_EVERY_TICKS = 3;
 /** A loop that was away for longer has not heard what nodes said meanwhile. */
 const MAX_PAUSE_MS = 15_000;
 const HOUSEKEEPING_EVERY_TICKS = 60;
-const ENDED_MEMORY_BATCH = 5000;
 
 /** What the sweeper uses. */
 export interface SweeperDeps {
@@ -57,6 +55,8 @@ export interface SweeperDeps {
   readonly penalize: (nodeId: string) => void;
   /** Asks nodes to hand back what they hold beyond the deadline of their drain. */
   readonly endDrains: () => Promise<void>;
+  /** Removes some of what assistants remembered for a time that is over. */
+  readonly dropEndedMemory: () => Promise<unknown>;
 }
 
 /** How long this coordinator has been able to hear nodes, without a break. */
@@ -132,7 +132,7 @@ function stepsOf(deps: SweeperDeps, { tick, heardMs: heard, retention }: Round):
       () => dropExpired(sql),
       () => dropOldStates(sql),
       async () => void (await dropOldDeltas(sql, deps.deltaRetentionMs, retention)),
-      async () => void (await dropEndedMemory(sql, ENDED_MEMORY_BATCH)),
+      async () => void (await deps.dropEndedMemory()),
     );
   }
   return steps;

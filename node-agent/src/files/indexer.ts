@@ -97,7 +97,9 @@ export class FileIndexer implements Service {
         continue;
       }
       if (clock.monotonic() - this.#lookedMs > POLL_MS) await this.#findWorkspaces();
-      const next = [...this.#places].filter(([, { isRefused }]) => !isRefused).toSorted(([, a], [, b]) => a.dueMs - b.dueMs)[0];
+      const next = [...this.#places]
+        .filter(([, { isRefused }]) => !isRefused)
+        .toSorted(([, a], [, b]) => a.dueMs - b.dueMs)[0];
       const waitMs = Math.min(POLL_MS, next === undefined ? POLL_MS : next[1].dueMs - clock.monotonic());
       if (next === undefined || waitMs > 0) await this.#bell.wait(signal, Math.max(1, waitMs));
       else await this.#look(...next, signal);
@@ -142,7 +144,7 @@ export class FileIndexer implements Service {
     // Times that only this device looks at may have moved as well.
     const hasMoved = [...index.values()].some((entry) => known.get(entry.path) !== entry);
     if (changed.length > 0 || gone.length > 0 || hasMoved) await saveIndex(path, index);
-    for (let left = wanted; left.length > 0; ) {
+    for (let left = wanted; left.length > 0;) {
       for (const text of left) await sendText({ workspaceId, dir, wanted: text, clock: this.#deps.clock }, ask, signal);
       // The next ones, where there were more than one answer names.
       const asked = new Set(left.map(({ path: name, hash }) => `${hash} ${name}`));

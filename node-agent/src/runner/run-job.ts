@@ -5,7 +5,7 @@ import { mkdir } from "node:fs/promises";
 import type { AgentTool } from "@mesh/agent";
 import { codingTools } from "@mesh/agent/node";
 import type { App, WorkspaceConnector } from "@mesh/assistants";
-import { isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
+import { inheritedEnv, isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
 import { createProviders } from "@mesh/llm";
 import { type Emit, runAssistant, type RunInput, type RunPorts, type StatePort } from "@mesh/runtime";
 import type { Workbench } from "@mesh/runtime/node";
@@ -92,15 +92,11 @@ export function endOf(thrown: unknown, signal: AbortSignal): RunEnd {
 async function builtInTools(job: RunJob, { clock, env, state }: JobPorts): Promise<readonly AgentTool[]> {
   const cwd = job.workspaceDir;
   const passed = commandEnv(job.env, env);
-  return [
-    ...(await codingTools({ clock, cwd, env: passed, allowEnv: Object.keys(passed) })),
-    workspaceFilesTool(state),
-  ];
+  return [...codingTools({ clock, cwd, env: passed, allowEnv: Object.keys(passed) }), workspaceFilesTool(state)];
 }
 
-// What commands need to work at all, and the mark by which the agent finds those of a runner that is gone.
-const COMMAND_ENV =
-  /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|TEMP|TMP|SYSTEMROOT|COMSPEC|PATHEXT|APPDATA|LOCALAPPDATA|USERPROFILE|SSL_CERT_FILE|SSL_CERT_DIR|NODE_EXTRA_CA_CERTS|YAO_RUNNER)$/i;
+// The mark by which the agent finds the processes of a runner that is gone.
+const MARK_ENV = ["YAO_RUNNER"];
 // Names of the mesh's own credentials, whoever set them.
 const MESH_ENV = /^(YAO_|NATS_|DATABASE_|PG(PASSWORD|PASSFILE|SERVICE))/i;
 
@@ -108,11 +104,9 @@ const MESH_ENV = /^(YAO_|NATS_|DATABASE_|PG(PASSWORD|PASSFILE|SERVICE))/i;
 function commandEnv(
   run: Readonly<Record<string, string>>,
   device: Readonly<Record<string, string | undefined>>,
-): Readonly<Record<string, string | undefined>> {
-  return Object.fromEntries([
-    ...Object.entries(run).filter(([name]) => !MESH_ENV.test(name)),
-    ...Object.entries(device).filter(([name]) => COMMAND_ENV.test(name)),
-  ]);
+): Readonly<Record<string, string>> {
+  const readable = Object.entries(run).filter(([name]) => !MESH_ENV.test(name));
+  return { ...Object.fromEntries(readable), ...inheritedEnv(device, MARK_ENV) };
 }
 
 function inputOf(job: RunJob, app: App): RunInput {

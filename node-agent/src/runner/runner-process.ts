@@ -11,7 +11,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import type { Readable } from "node:stream";
 
-import { type Clock, errorText } from "@mesh/kernel";
+import { type Clock, errorText, inheritedEnv } from "@mesh/kernel";
 import type { OutputMessage } from "@mesh/runtime";
 
 import type { AgentLog } from "../log.ts";
@@ -46,8 +46,8 @@ export interface RunnerDeps {
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
-const PASSED_ENV =
-  /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|TEMP|TMP|SYSTEMROOT|COMSPEC|PATHEXT|APPDATA|LOCALAPPDATA|USERPROFILE|SSL_CERT_FILE|SSL_CERT_DIR|NODE_EXTRA_CA_CERTS|NODE_USE_ENV_PROXY|(HTTPS?|NO|ALL)_PROXY)$/i;
+// A runner speaks to model providers itself; a proxy's address may hold a password, so its children do not get it.
+const PROXY_ENV = ["HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY", "NODE_USE_ENV_PROXY"];
 const MARK = "YAO_RUNNER";
 const PONG_MS = 1_000;
 const MAX_LINE = 2_000;
@@ -74,10 +74,7 @@ export class RunnerProcess {
     const program = programOf("main", import.meta.url);
     this.#child = fork(program.path, [], {
       execArgv: [...program.execArgv, "--enable-source-maps", "--disallow-code-generation-from-strings"],
-      env: {
-        ...Object.fromEntries(Object.entries(deps.env).filter(([name]) => PASSED_ENV.test(name))),
-        [MARK]: this.#mark,
-      },
+      env: { ...inheritedEnv(deps.env, PROXY_ENV), [MARK]: this.#mark },
       stdio: ["ignore", "pipe", "pipe", "ipc"],
       detached: process.platform !== "win32",
     });

@@ -1,12 +1,13 @@
 /** What files say about each other: servers, tools, models and scripts that are named and do not exist. */
 
+import { nearestName } from "@mesh/kernel";
+
 import type { App } from "./app.ts";
 import type { Assistant } from "./assistant.ts";
 import type { Loading } from "./loading.ts";
 import { findMcpServer, findMcpUse, type McpServerFile, mcpUseName } from "./mcp-server-file.ts";
 import { MAX_SERVER_REFS, mcpServerRefs } from "./mcp-server-ref.ts";
 import type { ProblemLog } from "./problem-log.ts";
-import { nearestWord } from "./shape/nearest-word.ts";
 import { entryOf, plainJson, type SourceEntry, type SourceNode } from "./source-node.ts";
 
 /** Models of the system are not files of an app. */
@@ -94,7 +95,7 @@ class ReferenceCheck {
   #unknownServer({ file, line }: Place, serverId: string): void {
     const guess = this.#guess(
       () => [...this.#app.mcpServers.keys()],
-      (ids) => nearestWord(serverId, ids) ?? ids.find((id) => id.startsWith(`${serverId}.`)),
+      (ids) => nearestName(serverId, ids) ?? ids.find((id) => id.startsWith(`${serverId}.`)),
     );
     const advice = guess === undefined ? "add the file or a server of the workspace" : `did you mean ${guess}?`;
     this.#log.warn(file, line, `this app has no MCP server ${shown(serverId)}; ${advice}`);
@@ -109,7 +110,7 @@ class ReferenceCheck {
     for (const tool of unknown) {
       const guess = this.#guess(
         () => names,
-        (candidates) => nearestWord(tool, candidates),
+        (candidates) => nearestName(tool, candidates),
       );
       const advice = guess === undefined ? offer : `did you mean ${guess}?`;
       this.#log.warn(file, line, `${server.path} has no tool ${shown(tool)}; ${advice}`);

@@ -13,6 +13,7 @@ export type {
 export { type Bundle, bundleApp, bundleDigest, readBundle } from "./bundle.ts";
 export { type AppChecker, checkApp } from "./check-app.ts";
 export { demoAppDirectory } from "./demo-app.ts";
+export { type Derivation, deriveAssistant } from "./derive-assistant.ts";
 export { envNamesOfAssistant, envNamesOfConnector, envNamesOfMcpServer } from "./env-names.ts";
 export { type EnvLookup, envNamesIn, resolveEnv } from "./env-ref.ts";
 export { loadApp } from "./load-app.ts";

@@ -2,7 +2,16 @@ import { MeshError, systemClock } from "@mesh/kernel";
 import { strToU8, zipSync } from "fflate";
 import { describe, expect, test } from "vitest";
 
-import { chunkText, documentText, extractInThread, indexText, isDocumentPath, MAX_TEXT_BYTES, queryTerms, snippetOf } from "./index.ts";
+import {
+  chunkText,
+  documentText,
+  extractInThread,
+  indexText,
+  isDocumentPath,
+  MAX_TEXT_BYTES,
+  queryTerms,
+  snippetOf,
+} from "./index.ts";
 
 const scope = { clock: systemClock, signal: new AbortController().signal };
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
@@ -100,10 +109,19 @@ describe("passages", () => {
     ]);
   });
 
+  test("headings stand above what is below them, whatever levels are left out", () => {
+    const body = "word ".repeat(60);
+    const chunks = chunkText(`### Deep\n${body}\n# Top\n${body}\n### Low\n${body}\n## Mid\n${body}`);
+    expect(chunks.map(({ heading }) => heading)).toEqual(["Deep", "Top", "Top › Low", "Top › Mid"]);
+  });
+
   test("a heading inside of a fenced block is none; a line without end is cut", () => {
     expect(chunkText("```\n# no\n```\ntext")[0]?.heading).toBe("");
     const chunks = chunkText("x".repeat(5_000));
-    expect([chunks.length > 2, chunks.every(({ lineFrom, lineTo }) => lineFrom === 1 && lineTo === 1)]).toEqual([true, true]);
+    expect([chunks.length > 2, chunks.every(({ lineFrom, lineTo }) => lineFrom === 1 && lineTo === 1)]).toEqual([
+      true,
+      true,
+    ]);
     expect(chunkText(" \n\n")).toEqual([]);
   });
 });

@@ -33,7 +33,8 @@ export async function extractInThread(
 ): Promise<DocumentTextResult> {
   signal.throwIfAborted();
   // Plain text takes no reader that a file could lead astray.
-  if (!isHtml(file.name) && kindOf({ ...file, mimeType: "" }).kind === "text") return documentText(file, { clock, signal });
+  if (!isHtml(file.name) && kindOf({ ...file, mimeType: "" }).kind === "text")
+    return documentText(file, { clock, signal });
   const limits = { ...LIMITS, ...given };
   const bytes = new Uint8Array(file.bytes);
   const { entry, ...options } = program();

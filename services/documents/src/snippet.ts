@@ -35,7 +35,11 @@ export function snippetOf(passage: string, terms: readonly Term[]): Snippet {
   text += passage.slice(at, end) + (end < passage.length ? "…" : "");
   const first = inside[0]?.from ?? from;
   const last = inside.at(-1)?.to ?? end;
-  return { text: Buffer.from(text.trim()).toString(), lineFrom: linesBefore(passage, first), lineTo: linesBefore(passage, last) };
+  return {
+    text: Buffer.from(text.trim()).toString(),
+    lineFrom: linesBefore(passage, first),
+    lineTo: linesBefore(passage, last),
+  };
 }
 
 function marksOf(passage: string, terms: readonly Term[]): readonly Mark[] {
@@ -74,7 +78,11 @@ function bestStart(passage: string, marks: readonly Mark[]): number {
   let best = { from: 0, count: 0 };
   for (const [index, mark] of marks.entries()) {
     let count = 0;
-    for (let next = index; next < marks.length && (marks[next]?.to ?? 0) - mark.from < MAX_CHARS - LEAD_CHARS; next += 1) {
+    for (
+      let next = index;
+      next < marks.length && (marks[next]?.to ?? 0) - mark.from < MAX_CHARS - LEAD_CHARS;
+      next += 1
+    ) {
       count += 1;
     }
     if (count > best.count) best = { from: Math.max(0, mark.from - LEAD_CHARS), count };

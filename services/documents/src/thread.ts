@@ -11,7 +11,8 @@ async function read(): Promise<FromThread> {
   const data: unknown = workerData;
   try {
     const { bytes, name } = isObject(data) ? data : {};
-    if (!(bytes instanceof Uint8Array) || typeof name !== "string") throw new MeshError("internal", "no file was given");
+    if (!(bytes instanceof Uint8Array) || typeof name !== "string")
+      throw new MeshError("internal", "no file was given");
     const { signal } = new AbortController();
     return { result: await documentText({ bytes, name }, { clock: systemClock, signal }) };
   } catch (thrown) {

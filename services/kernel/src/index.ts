@@ -27,8 +27,10 @@ export {
   type UserId,
   type WorkspaceId,
 } from "./ids.ts";
+export { inheritedEnv } from "./inherited-env.ts";
 export { canonicalJson, isObject, type Json, type JsonObject } from "./json.ts";
 export { type HeldLock, takeLock } from "./lock-file.ts";
+export { nearestName, nearNames } from "./near-name.ts";
 export {
   duration,
   flag,

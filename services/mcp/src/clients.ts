@@ -5,16 +5,15 @@
  * another server. The number of servers that run at once is bounded: the one unused for longest makes room.
  */
 
-import { type Clock, MeshError } from "@mesh/kernel";
+import { type Clock, inheritedEnv, MeshError } from "@mesh/kernel";
 
 import { McpClient } from "./client.ts";
-import { HttpTransport } from "./http-transport.ts";
 import { type CallProcess, ProcessSession } from "./process-session.ts";
-import { SdkSession, type SessionTransport } from "./sdk-session.ts";
+import type { SessionTransport } from "./sdk-session.ts";
 import { configDigest, configUrl, type McpServerConfig, misconfigured } from "./server-config.ts";
 import type { McpSession, SessionEvents } from "./session.ts";
 import type { McpLog } from "./session-keeper.ts";
-import { childEnv, StdioTransport } from "./stdio-transport.ts";
+import type { StdioTransport } from "./stdio-transport.ts";
 
 /** What the clients use. `Caller` is who a call is made for: its run, user and chat. */
 export interface McpClientsDeps<Caller> {
@@ -111,19 +110,24 @@ export class McpClients<Caller> {
   async #open(config: McpServerConfig, events: SessionEvents, signal: AbortSignal): Promise<McpSession<Caller>> {
     const { clock, callProcess, clientInfo } = this.#deps;
     if (config.transport === "process") return new ProcessSession(config, { clock, callProcess });
-    const transport = this.#transport(config);
+    // The protocol's own library is large, and most apps use no server: it is loaded with the first one.
+    const { SdkSession } = await import("./sdk-session.ts");
+    const transport = await this.#transport(config);
     const bounds = { signal, timeoutMs: this.#options.startTimeoutMs };
     return SdkSession.open<Caller>(config.id, { clock, transport, events, clientInfo }, bounds);
   }
 
-  #transport(config: McpServerConfig): SessionTransport {
+  async #transport(config: McpServerConfig): Promise<SessionTransport> {
     const { clock, cwd, fetch } = this.#deps;
     const { maxMessageBytes } = this.#options;
     switch (config.transport) {
       case "stdio": {
         const { command, arguments: args = [] } = config;
         if (command === undefined || command === "") throw misconfigured(config, `"command" is missing`);
-        const env = childEnv(this.#deps.env, { ...config.env, ...this.#deps.mark });
+        const { StdioTransport } = await import("./stdio-transport.ts");
+        // Meanwhile all may have been killed, and nobody would find this one any more.
+        if (this.#isClosed) throw new MeshError("failed_precondition", "the runner is being stopped");
+        const env = { ...inheritedEnv(this.#deps.env), ...config.env, ...this.#deps.mark };
         const child = new StdioTransport({ command, args, env, cwd, maxMessageBytes }, clock);
         this.#children.add(child);
         void child.gone.then(() => this.#children.delete(child));
@@ -131,6 +135,7 @@ export class McpClients<Caller> {
       }
       case "http":
       case "sse": {
+        const { HttpTransport } = await import("./http-transport.ts");
         const { transport: kind, authorization_token: authorizationToken } = config;
         return new HttpTransport(
           { kind, url: configUrl(config), authorizationToken, maxMessageBytes },

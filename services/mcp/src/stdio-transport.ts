@@ -26,26 +26,10 @@ export interface StdioCommand {
   readonly maxMessageBytes: number;
 }
 
-const INHERITED =
-  "PATH HOME USER LOGNAME SHELL TERM LANG LC_ALL LC_CTYPE TZ TMPDIR SYSTEMROOT SYSTEMDRIVE TEMP TMP APPDATA LOCALAPPDATA USERPROFILE PATHEXT COMSPEC".split(
-    " ",
-  );
 /** How long a child may take to end by itself, first after its input ended and then after it was asked to. */
 const GRACE_MS = 1000;
 /** How long streams may stay open after the child is gone. */
 const STREAMS_MS = 500;
-
-/** The environment of a child: allowed variables of ours, then its own. */
-export function childEnv(
-  ours: Readonly<Record<string, string | undefined>>,
-  own: Readonly<Record<string, string>>,
-): Readonly<Record<string, string>> {
-  const allowed = INHERITED.flatMap((name) => {
-    const value = ours[name];
-    return value === undefined ? [] : [[name, value] as const];
-  });
-  return { ...Object.fromEntries(allowed), ...own };
-}
 
 /** The transport of one child process; it is started once. */
 export class StdioTransport implements Transport {

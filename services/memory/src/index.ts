@@ -1,10 +1,11 @@
-export { LocalMemory } from "./local-memory.ts";
+export { type KeyChange, LocalMemory, type LocalMemoryOptions, MEMORY_METHODS } from "./local-memory.ts";
 export {
   applyToEntry,
   type EntryMethod,
   isEntryMethod,
   isKeyText,
   isRead,
+  itemsOf,
   type MemoryEntry,
   readKey,
 } from "./memory-entry.ts";

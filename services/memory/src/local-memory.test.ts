@@ -31,3 +31,37 @@ test("an unknown method is an error, also one that every object has", () => {
     expect(() => memory.call(method, ["k"])).toThrow(`memory has no method ${method}`);
   }
 });
+
+test("every changed key is told of, and whether it was there before", () => {
+  let now = 0;
+  const told: unknown[] = [];
+  const memory = new LocalMemory(() => now, [["ends", { value: 1, expiresAt: 5 }]], {
+    onChange: ({ key, method, args, existed, after }) => told.push([key, method, args, existed, after?.value]),
+  });
+  memory.call("Incr", ["ends", 2]);
+  now = 5;
+  memory.call("Get", ["ends"]);
+  memory.call("Incr", ["ends"]);
+  expect(() => memory.call("Push", ["ends", 1])).toThrow("a list");
+  memory.call("Del", ["en*"]);
+  expect(told).toEqual([
+    ["ends", "Incr", [2], true, 3],
+    ["ends", "Incr", [], false, 1],
+    ["ends", "Del", [], true, undefined],
+  ]);
+});
+
+test("lists are changed in place for an owner only, and never by what is refused", () => {
+  for (const isOwned of [true, false]) {
+    const memory = new LocalMemory(() => 0, [], { isOwned });
+    memory.call("Push", ["l", [1, 2]]);
+    const list = memory.entry("l")?.value;
+    memory.call("Push", ["l", [3]]);
+    memory.call("ArraySet", ["l", 0, 0]);
+    expect(memory.call("Pull", ["l", 1])).toEqual([3]);
+    expect(() => memory.call("Push", ["l", "x".repeat(1024 * 1024)])).toThrow("larger than");
+    expect(memory.call("ArrayAll", ["l"])).toEqual([0, 2]);
+    expect(list).toEqual(isOwned ? [0, 2] : [1, 2]);
+    expect(memory.call("PullAll", ["l"])).toEqual([0, 2]);
+  }
+});

@@ -67,6 +67,10 @@ test.each<[EntryMethod, Json, Json[], string]>([
   ["Pull", [1], [-1], "0 or more"],
   ["Set", null, [1, -1], "seconds"],
   ["Set", null, ["x".repeat(1024 * 1024)], "larger than"],
+  ["Push", ["x".repeat(600_000)], ["x".repeat(600_000)], "larger than"],
+  ["AddToSet", ["x".repeat(600_000)], ["y".repeat(600_000)], "larger than"],
+  ["ArraySet", ["x".repeat(600_000), 1], [1, "y".repeat(600_000)], "larger than"],
+  ["Push", Array.from({ length: 99_999 }, () => 1), [[1, 2]], "100000 are the most"],
 ])("%s on %j with bad input says what is wrong", (method, before, args, words) => {
   expect(() => call(method, held(before), ...args)).toThrow(words);
 });
@@ -112,4 +116,21 @@ test("a key is a text that every store holds and tells apart from others", () =>
 test("a count that no number can hold is an error, and not a count from nothing", () => {
   expect(() => call("Incr", held(1.7e308), 1.7e308)).toThrow("larger than a number");
   expect(() => call("Decr", held(-1.7e308), 1.7e308)).toThrow("larger than a number");
+});
+
+test("a list is as long as its text, however it was filled", () => {
+  let entry: MemoryEntry | undefined;
+  const item = "x".repeat(1021);
+  let fits = 0;
+  const append = (): void => {
+    entry = applyToEntry("Push", "k", [item], { entry, now: NOW }).change?.entry;
+    fits += 1;
+  };
+  expect(() => {
+    for (;;) append();
+  }).toThrow("larger than 1024 KiB");
+  expect([fits, JSON.stringify(entry?.value).length]).toEqual([1023, 1023 * 1024 + 1]);
+  entry = applyToEntry("Pull", "k", [1], { entry, now: NOW }).change?.entry;
+  append();
+  expect(append).toThrow("larger than 1024 KiB");
 });

@@ -1,9 +1,8 @@
 /** All models of one app: which model a name means, and what is wrong between them. */
 
-import { MeshError } from "@mesh/kernel";
+import { MeshError, nearestName } from "@mesh/kernel";
 
 import type { ModelDefinition, ModelProblem, RelationLink } from "./model.ts";
-import { nearestName } from "./name.ts";
 import { parseModel } from "./parse-model.ts";
 
 /** A model file as text. */

@@ -5,7 +5,7 @@
  * arguments. Calls of one workspace that exceed their share wait for each other, not for those of others.
  */
 
-import { type Json, MeshError } from "@mesh/kernel";
+import { type Json, MeshError, nearestName } from "@mesh/kernel";
 
 import type { Limits, Scope, Session } from "./access.ts";
 import type { ModelCatalog } from "./catalog.ts";
@@ -14,7 +14,7 @@ import { Gate } from "./gate.ts";
 import type { ModelDefinition } from "./model.ts";
 import type { ModelDb } from "./model-db.ts";
 import { modelError } from "./model-error.ts";
-import { nearestName, workspaceSchema } from "./name.ts";
+import { workspaceSchema } from "./name.ts";
 import * as read from "./read-method.ts";
 import { checkSearch, type SearchHit, type SearchRequest, searchRows } from "./search-models.ts";
 import { SelectionCache } from "./selection.ts";

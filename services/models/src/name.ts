@@ -1,5 +1,5 @@
 /**
- * Names: ids of models from paths, names of tables, indexes and schemas, and names close to one that does not exist.
+ * Names: ids of models from paths, and names of tables, indexes and schemas.
  *
  * N1  A name of this file never holds a dot, a quote or a space, so it stays one identifier wherever it is put.
  * N2  A name that is too long for PostgreSQL is cut and ends in a digest of the whole: different names stay different.
@@ -82,18 +82,6 @@ export function workspaceSchema(workspaceId: string): string {
   throw new MeshError("invalid_argument", "this is not the id of a workspace: it must look like ws_01j9…");
 }
 
-/** The candidate closest to `name`, when close enough to be a slip of the hand. */
-export function nearestName(name: string, candidates: Iterable<string>): string | undefined {
-  const limit = name.length <= 1 ? 0 : name.length <= 3 ? 1 : 2;
-  let best: { readonly name: string; readonly distance: number } | undefined;
-  for (const candidate of candidates) {
-    if (Math.abs(candidate.length - name.length) > limit) continue;
-    const distance = editDistance(name.toLowerCase(), candidate.toLowerCase());
-    if (distance <= limit && distance < (best?.distance ?? limit + 1)) best = { name: candidate, distance };
-  }
-  return best?.name;
-}
-
 function identifier(text: string): string {
   return text.replaceAll(/[^\p{L}\p{M}\p{N}_]/gu, "_");
 }
@@ -111,17 +99,4 @@ function shortened(name: string): string {
 
 function digest(text: string): string {
   return createHash("sha256").update(text).digest("hex").slice(0, DIGEST_LENGTH);
-}
-
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i += 1) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j += 1) {
-      const replaced = (row[j - 1] ?? 0) + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(replaced, (row[j] ?? 0) + 1, (next[j - 1] ?? 0) + 1));
-    }
-    row = next;
-  }
-  return row[b.length] ?? 0;
 }

@@ -1,11 +1,13 @@
 /** One column of a model file: checked, with the documented defaults filled in. */
 
+import { nearestName } from "@mesh/kernel";
+
 import type { Json, JsonObject } from "@mesh/kernel";
 
 import { COLUMN_TYPES, type ColumnType, columnType, type TypeSize } from "./column-type.ts";
 import type { Column, ColumnDefault, Validation } from "./model.ts";
 import type { JsonPath } from "./model-source.ts";
-import { columnNameFault, nearestName } from "./name.ts";
+import { columnNameFault } from "./name.ts";
 import { describe, type ProblemList } from "./problem-list.ts";
 import { makeValidation } from "./validation.ts";
 import { encodeValue } from "./value-codec.ts";

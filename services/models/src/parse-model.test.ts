@@ -77,7 +77,12 @@ describe("ids and tables", () => {
     ]);
     expect(catalog.models.map((one) => one.id)).toEqual(["agents.a.one", "three"]);
     expect(problems).toEqual([
-      { path: "models/bad.mod.yao", line: 1, message: 'not JSON: a "}" is missing before this', severity: "error" },
+      {
+        path: "models/bad.mod.yao",
+        line: 1,
+        message: "not JSON: the file ends too early; a bracket is not closed",
+        severity: "error",
+      },
       {
         path: "models/three.mod.yao",
         message: "the id three is that of models/three.mod.json already",

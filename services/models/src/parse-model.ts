@@ -5,7 +5,7 @@
  * P2  Every finding names the file and, when the model came as text, the line.
  */
 
-import { isObject, type JsonObject } from "@mesh/kernel";
+import { isObject, type JsonObject, nearestName } from "@mesh/kernel";
 
 import { columnType } from "./column-type.ts";
 import {
@@ -17,7 +17,7 @@ import {
   type Relation,
 } from "./model.ts";
 import { readModelSource } from "./model-source.ts";
-import { nearestName, placeOf, tableName } from "./name.ts";
+import { placeOf, tableName } from "./name.ts";
 import { parseColumn } from "./parse-column.ts";
 import { parseRelations } from "./parse-relation.ts";
 import { ProblemList } from "./problem-list.ts";

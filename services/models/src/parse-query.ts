@@ -6,7 +6,7 @@
  * Q3  Size and depth are bounded over the whole query.
  */
 
-import { isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
+import { isObject, type Json, type JsonObject, MeshError, nearestName } from "@mesh/kernel";
 
 import type { Trashed } from "./access.ts";
 import type { ModelCatalog } from "./catalog.ts";
@@ -14,7 +14,6 @@ import { parseComparison } from "./comparison.ts";
 import type { CipherSource } from "./crypt.ts";
 import { shownJson } from "./json-text.ts";
 import type { Column, ModelDefinition, Relation } from "./model.ts";
-import { nearestName } from "./name.ts";
 import type { LinkQuery, Order, Query, Related, Where, With } from "./query.ts";
 
 const MAX_CONDITIONS = 200;

@@ -1,10 +1,11 @@
 /** The relations of a model file. Whether the models they name exist is only known to the catalog. */
 
+import { nearestName } from "@mesh/kernel";
+
 import type { JsonObject } from "@mesh/kernel";
 
 import type { Column, Relation, RelationLink } from "./model.ts";
 import type { JsonPath } from "./model-source.ts";
-import { nearestName } from "./name.ts";
 import { describe, type ProblemList } from "./problem-list.ts";
 
 const MAX_RELATIONS = 100;

@@ -1,10 +1,9 @@
 /** Reads fields of one model file and collects what is wrong with them, bounded, so that all of it is seen at once. */
 
-import { isObject, type Json, type JsonObject } from "@mesh/kernel";
+import { isObject, type Json, type JsonObject, nearestName } from "@mesh/kernel";
 
 import type { ModelProblem } from "./model.ts";
 import type { JsonPath, ModelSource } from "./model-source.ts";
-import { nearestName } from "./name.ts";
 
 const MAX_PROBLEMS = 200;
 const MAX_SHOWN = 60;

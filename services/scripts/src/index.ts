@@ -33,4 +33,5 @@ export { addressedGroup, functionGroup, type ProcessGroup } from "./process/proc
 export { ProcessRegistry } from "./process/process-registry.ts";
 export { type StandardProcessDeps, standardProcesses } from "./process/standard-processes.ts";
 export type { StoreOperation, StorePort } from "./process/store-port.ts";
-export { HttpClient } from "./process/http-client.ts";
+export type { HttpClient } from "./process/http-client.ts";
+export { LateHttpClient } from "./process/late-http-client.ts";

@@ -61,6 +61,7 @@ export interface RunCoreOptions {
   readonly clock?: Clock;
   readonly graceMs?: number;
   readonly endDrains?: () => Promise<void>;
+  readonly dropEndedMemory?: () => Promise<unknown>;
 }
 
 /** Starts the core; dispose stops it. */
@@ -119,6 +120,7 @@ export async function startRunCore(options: RunCoreOptions = {}): Promise<RunCor
         pokeQueue: poke,
         penalize: (id) => penalties.add(id),
         endDrains: options.endDrains ?? (async () => undefined),
+        dropEndedMemory: options.dropEndedMemory ?? (async () => 0),
       }),
     );
   }

@@ -3,7 +3,6 @@ import { expect, test } from "vitest";
 import { parseJsonSource } from "../json-source.ts";
 import { ProblemLog } from "../problem-log.ts";
 import { checkRoot, checkShape } from "./check-shape.ts";
-import { nearestWord } from "./nearest-word.ts";
 import {
   any,
   either,
@@ -93,17 +92,4 @@ test("the key that names a schema is allowed at the top of a file only", () => {
   if (root?.kind !== "object") return;
   checkRoot({ file: "f", log }, root, object({ inner: field(object({}), "") }));
   expect(log.sorted().map(({ message }) => message)).toEqual(["unknown key inner.$schema; it is ignored"]);
-});
-
-test.each([
-  ["tag", "tags"],
-  ["TAGS", "tags"],
-  ["atgs", "tags"],
-  ["naem", "name"],
-  ["conector", "connector"],
-  ["colour", undefined],
-  ["n", undefined],
-  ["x".repeat(100_000), undefined],
-])("the word nearest to %.20s is %s", (given, expected) => {
-  expect(nearestWord(given, ["tags", "name", "connector", "sort"])).toBe(expected);
 });

@@ -1,9 +1,10 @@
 /** The checker over shapes. Messages name the field, what it must be and what it is. */
 
+import { nearestName } from "@mesh/kernel";
+
 import type { ProblemLog } from "../problem-log.ts";
 import type { SourceEntry, SourceNode, SourceObject } from "../source-node.ts";
 import { describeNode, describeShape, shownKey } from "./describe-shape.ts";
-import { nearestWord } from "./nearest-word.ts";
 import type { Field, NumberShape, ObjectShape, Shape } from "./shape.ts";
 
 const MAX_UNKNOWN_KEYS = 20;
@@ -63,7 +64,7 @@ interface UnknownKeys {
 
 function warnOfUnknown({ file, log }: CheckContext, { prefix, node, unknown, known }: UnknownKeys): void {
   for (const { key, line } of unknown.slice(0, MAX_UNKNOWN_KEYS)) {
-    const guess = nearestWord(key, known);
+    const guess = nearestName(key, known);
     const advice = guess === undefined ? "; it is ignored" : `; did you mean ${prefix}${guess}?`;
     log.warn(file, line, `unknown key ${prefix}${shownKey(key)}${advice}`);
   }
@@ -113,7 +114,7 @@ function checkInside(context: CheckContext, name: string, node: SourceNode, shap
 
 function warnOfOtherWord({ file, log }: CheckContext, name: string, node: SourceNode, words: readonly string[]): void {
   if (node.kind !== "string" || words.includes(node.value)) return;
-  const guess = nearestWord(node.value, words);
+  const guess = nearestName(node.value, words);
   const advice = guess === undefined ? `known are ${words.join(", ")}` : `did you mean "${guess}"?`;
   log.warn(file, node.line, `${name} is ${describeNode(node)}, which is not known here; ${advice}`);
 }

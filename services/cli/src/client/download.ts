@@ -3,7 +3,7 @@
 import { MeshError } from "@mesh/kernel";
 
 import type { Cli } from "../cli.ts";
-import { type CallOptions, Client } from "./client.ts";
+import type { CallOptions, Client } from "./client.ts";
 import { errorOfNetwork } from "./problem.ts";
 
 /** A file on its way. */
@@ -17,7 +17,12 @@ export interface Download {
 const SILENCE_MS = 60_000;
 
 /** Opens a download; it ends with an error when nothing comes for a minute, or less comes than was told. */
-export async function openDownload(cli: Cli, client: Client, path: string, query: CallOptions["query"]): Promise<Download> {
+export async function openDownload(
+  cli: Cli,
+  client: Client,
+  path: string,
+  query: CallOptions["query"],
+): Promise<Download> {
   const silence = new AbortController();
   const wait = (): (() => void) =>
     cli.clock.after(SILENCE_MS, () =>
@@ -26,7 +31,11 @@ export async function openDownload(cli: Cli, client: Client, path: string, query
   let cancel = wait();
   let response: Response;
   try {
-    response = await client.open("GET", path, { query: query ?? {}, headers: { accept: "*/*" }, signal: silence.signal });
+    response = await client.open("GET", path, {
+      query: query ?? {},
+      headers: { accept: "*/*" },
+      signal: silence.signal,
+    });
   } finally {
     cancel();
   }

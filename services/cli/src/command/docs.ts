@@ -119,7 +119,9 @@ function hitsText(cli: Cli, { hits }: SearchDocumentsResponse): string {
     .map(({ document, snippet, line_from: from, line_to: to }) => {
       const lines = from === to ? `line ${from}` : `lines ${from}-${to}`;
       const head = `${document?.title ?? ""} — ${document?.path ?? ""}, ${lines} (${document?.id ?? ""})`;
-      const text = plain(snippet).replaceAll(/\uE000([^\uE001]*)\uE001/g, (_mark, words: string) => cli.terminal.bold(words));
+      const text = plain(snippet).replaceAll(/\uE000([^\uE001]*)\uE001/g, (_mark, words: string) =>
+        cli.terminal.bold(words),
+      );
       return `${cli.terminal.bold(plain(head))}\n  ${text.replaceAll(/\s*\n\s*/g, "\n  ")}\n`;
     })
     .join("\n");
@@ -135,7 +137,8 @@ function showCommand(builder: Builder): Command {
       const answer = await clientOf(cli, flags).get<GetDocumentResponse>(apiPath`/v1/documents/${args[0] ?? ""}`);
       if (flags.info !== true && flags.json !== true) {
         const { document } = answer;
-        if (document?.status === "failed") throw new MeshError("failed_precondition", `it has no text: ${document.reason}`);
+        if (document?.status === "failed")
+          throw new MeshError("failed_precondition", `it has no text: ${document.reason}`);
         if (answer.text_cut) cli.terminal.progress("the text is cut; get the file itself for all of it");
       }
       print(cli, flags, answer, () => (flags.info === true ? infoText(answer) : withEnd(plain(answer.text))));
@@ -190,7 +193,12 @@ function addCommand(builder: Builder): Command {
       const { client, path } = documentsOf(cli, flags);
       const answer = await client.post<UploadDocumentResponse>(path, { query: { name }, bytes, timeoutMs: SEND_MS });
       const { document } = answer;
-      print(cli, flags, answer, () => `${plain(name)} added as ${document?.id ?? ""}, version ${document?.version ?? 1}\n`);
+      print(
+        cli,
+        flags,
+        answer,
+        () => `${plain(name)} added as ${document?.id ?? ""}, version ${document?.version ?? 1}\n`,
+      );
       return undefined;
     },
   });

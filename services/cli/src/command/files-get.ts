@@ -26,7 +26,11 @@ export function getCommand(builder: Builder): Command {
   return leaf<GetFlags>(builder, {
     name: "get <path> [file]",
     text: "Copy a file to this device, or to the standard output with -.",
-    examples: ["yao files get docs/report.md", "yao files get data/big.bin /tmp/big.bin --force", "yao files get a.tar - | tar x"],
+    examples: [
+      "yao files get docs/report.md",
+      "yao files get data/big.bin /tmp/big.bin --force",
+      "yao files get a.tar - | tar x",
+    ],
     flags: [{ flags: "--force", text: "replace the file here" }, NODE_FLAG, WORKSPACE_FLAG],
     action: async (cli, args, flags) => {
       const [path = "", wanted = basename(path)] = args;
@@ -85,6 +89,8 @@ async function save(target: string, parts: AsyncIterable<Uint8Array>): Promise<v
     await file?.close().catch(() => undefined);
     await rm(draft, { force: true });
     if (error instanceof MeshError) throw error;
-    throw new MeshError("failed_precondition", `${target} cannot be written: ${fileErrorText(error)}`, { cause: error });
+    throw new MeshError("failed_precondition", `${target} cannot be written: ${fileErrorText(error)}`, {
+      cause: error,
+    });
   }
 }

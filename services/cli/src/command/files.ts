@@ -4,7 +4,14 @@ import { readFile, stat } from "node:fs/promises";
 import { basename } from "node:path";
 
 import { MeshError } from "@mesh/kernel";
-import type { CopyFileResponse, File, ListFilesResponse, MoveFileResponse, ReadFileResponse, WriteFileResponse } from "@mesh/proto";
+import type {
+  CopyFileResponse,
+  File,
+  ListFilesResponse,
+  MoveFileResponse,
+  ReadFileResponse,
+  WriteFileResponse,
+} from "@mesh/proto";
 import { type Command, InvalidArgumentError } from "commander";
 
 import { type Cli, print } from "../cli.ts";
@@ -129,7 +136,9 @@ function catCommand(builder: Builder): Command {
       const { client, path } = filesOf(cli, flags);
       const query = { path: args[0], node: flags.node };
       if (flags.json === true) {
-        const part = await client.get<ReadFileResponse>(`${path}/part`, { query: { ...query, limit: MAX_CAT_JSON_BYTES } });
+        const part = await client.get<ReadFileResponse>(`${path}/part`, {
+          query: { ...query, limit: MAX_CAT_JSON_BYTES },
+        });
         print(cli, flags, part, () => "");
         return undefined;
       }

@@ -1,7 +1,5 @@
 /** `yao mcp`: lists and calls the tools of assistants on the devices of the mesh, and serves them to other programs. */
 
-import { readFile, stat } from "node:fs/promises";
-
 import { isObject, MeshError } from "@mesh/kernel";
 import type { ListAssistantsResponse } from "@mesh/proto";
 import { type Command, InvalidArgumentError } from "commander";
@@ -9,7 +7,7 @@ import { type Command, InvalidArgumentError } from "commander";
 import { type Cli, print, type Target, targetOf, type WorkspaceFlags } from "../cli.ts";
 import { apiPath, Client } from "../client/client.ts";
 import { type Builder, type FlagRow, group, leaf, seconds, WORKSPACE_FLAG } from "../command.ts";
-import { fileErrorText } from "../file-error.ts";
+import { givenText } from "../given-text.ts";
 import { parseObject } from "../run/question.ts";
 import { table } from "../terminal/table.ts";
 import { oneLine, plain } from "../terminal/terminal.ts";
@@ -122,21 +120,9 @@ function callCommand(builder: Builder): Command {
 }
 
 async function argumentsOf(cli: Cli, given: string): Promise<Readonly<Record<string, unknown>>> {
-  const parsed = parseObject(await argumentText(cli, given));
+  const parsed = parseObject(await givenText(cli, given, MAX_ARGUMENT_BYTES));
   if (parsed !== undefined) return parsed;
   throw new InvalidArgumentError(`the arguments must be a JSON object, such as '{"path": "notes.md"}'.`);
-}
-
-async function argumentText(cli: Cli, given: string): Promise<string> {
-  if (given === "-") return await cli.terminal.readAll(MAX_ARGUMENT_BYTES);
-  if (!given.startsWith("@")) return given;
-  const path = given.slice(1);
-  try {
-    if ((await stat(path)).size <= MAX_ARGUMENT_BYTES) return await readFile(path, "utf8");
-  } catch (error) {
-    throw new MeshError("not_found", `${path} cannot be read: ${fileErrorText(error)} — check the name after the @`);
-  }
-  throw new MeshError("resource_exhausted", `${path} is larger than 64 KB — send less`);
 }
 
 /** The assistant that is named, else the only one there is. */

@@ -4,7 +4,6 @@ import { capText } from "@mesh/agent";
 import { type Attachment, type DocumentKind, docxText, pdfText, pptxText } from "@mesh/documents";
 import { type Clock, MeshError } from "@mesh/kernel";
 
-
 /** What stops the reading. */
 export interface DocumentScope {
   readonly clock: Pick<Clock, "after">;

@@ -8,7 +8,7 @@ import type { Log } from "@mesh/agent";
 import type { App } from "@mesh/assistants";
 import { type Clock, errorText } from "@mesh/kernel";
 import { McpClients } from "@mesh/mcp";
-import { HttpClient, ScriptBundler, ScriptHost } from "@mesh/scripts";
+import { LateHttpClient, ScriptBundler, ScriptHost } from "@mesh/scripts";
 
 import type { OpCaller } from "../op/op-table.ts";
 import { callToolProcess, runProcesses } from "../process/run-process.ts";
@@ -46,7 +46,7 @@ export class Workbench implements AsyncDisposable {
   readonly #options: WorkbenchOptions;
   readonly #bundler = new ScriptBundler();
   readonly #scripts: ScriptHost;
-  readonly #http: HttpClient;
+  readonly #http: LateHttpClient;
   readonly #mcp: McpClients<OpCaller>;
 
   constructor(options: WorkbenchOptions) {
@@ -60,7 +60,7 @@ export class Workbench implements AsyncDisposable {
         options.stuck?.();
       },
     });
-    this.#http = new HttpClient({ clock });
+    this.#http = new LateHttpClient({ clock });
     this.#mcp = new McpClients<OpCaller>({
       clock,
       callProcess: callToolProcess,

@@ -30,7 +30,12 @@ export function connect(to: HostFunction): void {
 
 /** Asks the host for an operation and waits for its result. */
 export function invoke<Name extends OpName>(op: Name, ...args: OpArgs<Name>): OpResult<Name> {
-  return parseAnswer(ask(op, stringify(args))) as OpResult<Name>;
+  return invokeNamed(op, args) as OpResult<Name>;
+}
+
+/** {@link invoke} for an operation that is known by name only; the host checks its arguments. */
+export function invokeNamed(op: OpName, args: readonly unknown[]): Json | undefined {
+  return parseAnswer(ask(op, stringify(args)));
 }
 
 /** Sleeps in the worker; no operation of the host's. */

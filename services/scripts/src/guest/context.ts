@@ -33,7 +33,7 @@ export function currentTrace(): Context {
 export function manualContext(options: unknown): Context {
   const memory = new MemoryNamespace(() => new Date().getTime());
   const context = assemble({ ...callSeed, ...(isRecord(options) ? (options as JsonObject) : {}) }, memory);
-  context["Release"] = () => memory.clear();
+  context["Release"] = () => void memory.call("Clear", []);
   return context;
 }
 

@@ -7,7 +7,7 @@
 
 import type { Json, JsonObject } from "@mesh/kernel";
 
-import type { MemoryEntry } from "../memory/memory-namespace.ts";
+import type { KeyedEntry } from "../memory/memory-namespace.ts";
 import { connect, encode, type HostFunction, invokeBytes, runCallback } from "./bridge.ts";
 import { contextOf } from "./context.ts";
 import { describeThrown } from "./describe.ts";
@@ -97,6 +97,6 @@ export function boot(host: HostFunction): Guest {
     callback: (id: number, argsText: string) => attempt(() => runCallback(id, argsText)),
     failed: (thrown: unknown) => `-${describeThrown(thrown)}`,
     takeChanges: () => attempt(takeChanges),
-    loadMemory: (entriesText: string) => contextSpace.load(parse(entriesText) as readonly MemoryEntry[]),
+    loadMemory: (entriesText: string) => contextSpace.load(parse(entriesText) as readonly KeyedEntry[]),
   });
 }

@@ -1,9 +1,14 @@
-/** `ctx.memory` and `ctx.space`: namespaces kept by the host, and the one that lives here. */
+/** `ctx.memory` and `ctx.space`: namespaces kept by the host, and the one that lives here; one API for both. */
+
+import { type Json, type JsonObject, MeshError } from "@mesh/kernel";
 
 import { MemoryNamespace } from "../memory/memory-namespace.ts";
+import type { OpName } from "../op.ts";
 import { api, isRecord, jsonOf, keyOf, numberOf } from "./api.ts";
-import { invoke } from "./bridge.ts";
-import type { Json, JsonObject } from "@mesh/kernel";
+import { invokeNamed } from "./bridge.ts";
+import { Exception } from "./exception.ts";
+
+type MemoryMethod = OpName extends infer Name ? (Name extends `memory.${infer Method}` ? Method : never) : never;
 
 type Methods = Record<string, unknown>;
 
@@ -12,86 +17,64 @@ const now = (): number => new Date().getTime();
 /** `ctx.memory.context` of this call, a copy of the run's. */
 export const contextSpace: MemoryNamespace = new MemoryNamespace(now);
 
-/** A namespace the host keeps. */
-export function remoteMemory(space: "user" | "team" | "chat", id: string): Methods {
-  const key = (value: unknown): string => keyOf(value, `ctx.memory.${space}: the key`);
-  const number = (value: unknown, what: string): number => numberOf(value, `ctx.memory.${space}: ${what}`);
-  return api(`ctx.memory.${space}`, {
+type Ask = (method: MemoryMethod, ...args: readonly Json[]) => Json | undefined;
+
+/** One namespace: the methods scripts use, each asked of who keeps the values. */
+function namespaceOf(space: "user" | "team" | "chat" | "context", id: string, ask: Ask): Methods {
+  const name = `ctx.memory.${space}`;
+  const key = (value: unknown): string => keyOf(value, `${name}: the key`);
+  const number = (value: unknown, what: string): number => numberOf(value, `${name}: ${what}`);
+  return api(name, {
     id,
     space,
-    Get: (name: unknown) => orNull(invoke("memory.Get", space, key(name))),
-    Set: (name: unknown, value: unknown, ttl?: unknown) =>
-      void invoke("memory.Set", space, key(name), jsonOf(value), secondsOf(ttl)),
-    Del: (name: unknown) => void invoke("memory.Del", space, key(name)),
-    Has: (name: unknown) => invoke("memory.Has", space, key(name)) === true,
-    GetDel: (name: unknown) => orNull(invoke("memory.GetDel", space, key(name))),
-    Keys: () => invoke("memory.Keys", space) ?? [],
-    Len: () => invoke("memory.Len", space) ?? 0,
-    Clear: () => void invoke("memory.Clear", space),
-    Incr: (name: unknown, by: unknown = 1) => invoke("memory.Incr", space, key(name), number(by, "the delta")),
-    Decr: (name: unknown, by: unknown = 1) => invoke("memory.Decr", space, key(name), number(by, "the delta")),
-    Push: (name: unknown, ...values: readonly unknown[]) => invoke("memory.Push", space, key(name), valuesOf(values)),
-    Pop: (name: unknown) => orNull(invoke("memory.Pop", space, key(name))),
-    Pull: (name: unknown, count: unknown) => invoke("memory.Pull", space, key(name), number(count, "the count")) ?? [],
-    PullAll: (name: unknown) => invoke("memory.PullAll", space, key(name)) ?? [],
-    AddToSet: (name: unknown, ...values: readonly unknown[]) =>
-      invoke("memory.AddToSet", space, key(name), valuesOf(values)),
-    ArrayLen: (name: unknown) => invoke("memory.ArrayLen", space, key(name)) ?? 0,
-    ArrayGet: (name: unknown, at: unknown) =>
-      orNull(invoke("memory.ArrayGet", space, key(name), number(at, "the index"))),
-    ArraySet: (name: unknown, at: unknown, value: unknown) =>
-      void invoke("memory.ArraySet", space, key(name), number(at, "the index"), jsonOf(value)),
-    ArraySlice: (name: unknown, start: unknown, end: unknown = -1) =>
-      invoke("memory.ArraySlice", space, key(name), number(start, "the start"), number(end, "the end")) ?? [],
-    ArrayPage: (name: unknown, page: unknown, size: unknown) =>
-      invoke("memory.ArrayPage", space, key(name), number(page, "the page"), number(size, "the size")) ?? [],
-    ArrayAll: (name: unknown) => invoke("memory.ArrayAll", space, key(name)) ?? [],
-  });
-}
-
-/** The namespace of the request; no call of it leaves the context. */
-export function contextMemory(id: string, memory: MemoryNamespace): Methods {
-  const key = (value: unknown): string => keyOf(value, "ctx.memory.context: the key");
-  const number = (value: unknown, what: string): number => numberOf(value, `ctx.memory.context: ${what}`);
-  return api("ctx.memory.context", {
-    id,
-    space: "context",
-    Get: (name: unknown) => memory.get(key(name)),
-    Set: (name: unknown, value: unknown, ttl?: unknown) => memory.set(key(name), plain(value), secondsOf(ttl)),
-    Del: (name: unknown) => memory.del(key(name)),
-    Has: (name: unknown) => memory.has(key(name)),
-    GetDel: (name: unknown) => memory.getDel(key(name)),
-    Keys: () => memory.keys(),
-    Len: () => memory.len(),
-    Clear: () => memory.clear(),
-    Incr: (name: unknown, by: unknown = 1) => memory.incr(key(name), number(by, "the delta")),
-    Decr: (name: unknown, by: unknown = 1) => memory.incr(key(name), -number(by, "the delta")),
-    Push: (name: unknown, ...values: readonly unknown[]) => memory.push(key(name), valuesOf(values).map(plain)),
-    Pop: (name: unknown) => memory.pop(key(name)),
-    Pull: (name: unknown, count: unknown) => memory.pull(key(name), number(count, "the count")),
-    PullAll: (name: unknown) => memory.pullAll(key(name)),
-    AddToSet: (name: unknown, ...values: readonly unknown[]) => memory.addToSet(key(name), valuesOf(values).map(plain)),
-    ArrayLen: (name: unknown) => memory.arrayLen(key(name)),
-    ArrayGet: (name: unknown, at: unknown) => memory.arrayGet(key(name), number(at, "the index")),
-    ArraySet: (name: unknown, at: unknown, value: unknown) =>
-      memory.arraySet(key(name), number(at, "the index"), plain(value)),
-    ArraySlice: (name: unknown, start: unknown, end: unknown = -1) =>
-      memory.arraySlice(key(name), number(start, "the start"), number(end, "the end")),
-    ArrayPage: (name: unknown, page: unknown, size: unknown) =>
-      memory.arrayPage(key(name), number(page, "the page"), number(size, "the size")),
-    ArrayAll: (name: unknown) => memory.arrayAll(key(name)),
+    Get: (at: unknown) => ask("Get", key(at)) ?? null,
+    Set: (at: unknown, value: unknown, ttl?: unknown) => void ask("Set", key(at), jsonOf(value), secondsOf(ttl)),
+    Del: (at: unknown) => void ask("Del", key(at)),
+    Has: (at: unknown) => ask("Has", key(at)) === true,
+    GetDel: (at: unknown) => ask("GetDel", key(at)) ?? null,
+    Keys: () => ask("Keys") ?? [],
+    Len: () => ask("Len") ?? 0,
+    Clear: () => void ask("Clear"),
+    Incr: (at: unknown, by: unknown = 1) => ask("Incr", key(at), number(by, "the delta")),
+    Decr: (at: unknown, by: unknown = 1) => ask("Decr", key(at), number(by, "the delta")),
+    Push: (at: unknown, ...values: readonly unknown[]) => ask("Push", key(at), valuesOf(values)),
+    Pop: (at: unknown) => ask("Pop", key(at)) ?? null,
+    Pull: (at: unknown, count: unknown) => ask("Pull", key(at), number(count, "the count")) ?? [],
+    PullAll: (at: unknown) => ask("PullAll", key(at)) ?? [],
+    AddToSet: (at: unknown, ...values: readonly unknown[]) => ask("AddToSet", key(at), valuesOf(values)),
+    ArrayLen: (at: unknown) => ask("ArrayLen", key(at)) ?? 0,
+    ArrayGet: (at: unknown, index: unknown) => ask("ArrayGet", key(at), number(index, "the index")) ?? null,
+    ArraySet: (at: unknown, index: unknown, value: unknown) =>
+      void ask("ArraySet", key(at), number(index, "the index"), jsonOf(value)),
+    ArraySlice: (at: unknown, start: unknown, end: unknown = -1) =>
+      ask("ArraySlice", key(at), number(start, "the start"), number(end, "the end")) ?? [],
+    ArrayPage: (at: unknown, page: unknown, size: unknown) =>
+      ask("ArrayPage", key(at), number(page, "the page"), number(size, "the size")) ?? [],
+    ArrayAll: (at: unknown) => ask("ArrayAll", key(at)) ?? [],
   });
 }
 
 /** `ctx.space`, the older name of the request's memory, with the older methods. */
 export function spaceOf(memory: MemoryNamespace): Methods {
+  const ask = askOf(memory);
   const key = (value: unknown): string => keyOf(value, "ctx.space: the key");
   return api("ctx.space", {
-    Get: (name: unknown) => memory.get(key(name)),
-    Set: (name: unknown, value: unknown) => memory.set(key(name), plain(value), null),
-    Delete: (name: unknown) => memory.del(key(name)),
-    GetDel: (name: unknown) => memory.getDel(key(name)),
+    Get: (name: unknown) => ask("Get", key(name)),
+    Set: (name: unknown, value: unknown) => void ask("Set", key(name), jsonOf(value)),
+    Delete: (name: unknown) => void ask("Del", key(name)),
+    GetDel: (name: unknown) => ask("GetDel", key(name)),
   });
+}
+
+/** Asks a namespace that lives here: no call of it leaves the context, and it fails as one of the host's does. */
+function askOf(memory: MemoryNamespace): Ask {
+  return (method, ...args) => {
+    try {
+      return memory.call(method, args);
+    } catch (error) {
+      throw error instanceof MeshError ? new Exception(error.message, error.code) : error;
+    }
+  };
 }
 
 /** Seconds as a number, or said outright: `{seconds: 5}`, `{ms: 500}`. */
@@ -108,29 +91,18 @@ function valuesOf(values: readonly unknown[]): readonly Json[] {
   return (values.length === 1 && Array.isArray(first) ? first : values).map(jsonOf);
 }
 
-/** The value as JSON would carry it: dates as text, no functions, no shared objects. */
-function plain(value: unknown): Json {
-  if (typeof value !== "object" || value === null) {
-    return typeof value === "string" || typeof value === "boolean" || Number.isFinite(value) ? (value as Json) : null;
-  }
-  const text = JSON.stringify(value) as string | undefined;
-  return text === undefined ? null : (JSON.parse(text) as Json);
-}
-
-function orNull(value: Json | undefined): Json {
-  return value ?? null;
-}
-
 /** Namespaces of a context, by the ids it has. */
 export function memoryOf(ids: JsonObject, context: MemoryNamespace): Methods {
-  const remote = (space: "user" | "team" | "chat"): Methods => {
+  const kept = (space: "user" | "team" | "chat"): Methods => {
     const id = ids[space];
-    return typeof id === "string" ? { [space]: remoteMemory(space, id) } : {};
+    const ask: Ask = (method, ...args) => invokeNamed(`memory.${method}`, [space, ...args]);
+    return typeof id === "string" ? { [space]: namespaceOf(space, id, ask) } : {};
   };
+  const id = ids["context"];
   return api("ctx.memory", {
-    ...remote("user"),
-    ...remote("team"),
-    ...remote("chat"),
-    context: contextMemory(typeof ids["context"] === "string" ? ids["context"] : "", context),
+    ...kept("user"),
+    ...kept("team"),
+    ...kept("chat"),
+    context: namespaceOf("context", typeof id === "string" ? id : "", askOf(context)),
   });
 }

@@ -8,7 +8,7 @@
 
 import { isObject, type Json, MeshError } from "@mesh/kernel";
 
-import { type MemoryChanges, type MemoryEntry, MemoryNamespace } from "./memory-namespace.ts";
+import { type KeyedEntry, type MemoryChanges, MemoryNamespace } from "./memory-namespace.ts";
 
 const MAX_BYTES = 8 * 1024 * 1024;
 
@@ -39,16 +39,17 @@ export class ContextMemory {
 
   /** Takes the changes a script's copy reports; refuses what is no change or makes the memory too large. */
   apply(changesText: string): void {
-    this.#namespace.apply(parseChanges(changesText));
-    this.#namespace.takeChanges();
+    const changes = parseChanges(changesText);
+    // Also when not all of it fits: the copy it came from must be replaced then.
     this.#version += 1;
     this.#snapshot = undefined;
+    this.#namespace.apply(changes);
     // Measuring costs as much as a snapshot; a small change cannot have made a small memory large.
     this.#unmeasured += changesText.length;
     if (this.#unmeasured < this.#maxBytes) return;
     const bytes = this.snapshot().length;
     if (bytes > this.#maxBytes) {
-      this.#namespace.clear();
+      this.#namespace.load([]);
       this.#snapshot = undefined;
       throw new MeshError(
         "resource_exhausted",
@@ -93,7 +94,7 @@ function isPair(item: unknown): item is [string, unknown] {
   return Array.isArray(item) && typeof item[0] === "string";
 }
 
-function isEntry(item: unknown): item is MemoryEntry {
+function isEntry(item: unknown): item is KeyedEntry {
   if (!Array.isArray(item) || item.length !== 3) return false;
   const [key, , expiresAt]: readonly unknown[] = item;
   return typeof key === "string" && (expiresAt === null || typeof expiresAt === "number");

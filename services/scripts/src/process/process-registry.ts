@@ -7,10 +7,9 @@
  * P4  A call whose run is over does not start.
  */
 
-import { type Json, MeshError } from "@mesh/kernel";
+import { type Json, MeshError, nearNames } from "@mesh/kernel";
 
 import { checkJsonSize, type JsonLimits } from "./json-size.ts";
-import { nearNames } from "./near-name.ts";
 import { ProcessArgs } from "./process-args.ts";
 import type { ProcessCaller } from "./process-caller.ts";
 import type { ProcessGroup, ProcessResult } from "./process-group.ts";

@@ -9,6 +9,7 @@ import * as accounts from "./0004-accounts.ts";
 import * as board from "./0005-board.ts";
 import * as files from "./0006-files.ts";
 import * as webhooks from "./0007-webhooks.ts";
+import * as agents from "./0008-agents.ts";
 
 /** A static map, so that bundling the program keeps the migrations in it. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -19,4 +20,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0005-board": board,
   "0006-files": files,
   "0007-webhooks": webhooks,
+  "0008-agents": agents,
 };

@@ -1,6 +1,6 @@
 /** The standard registry for tests: fixed time, predictable randomness, an HTTP client that reaches nothing. */
 
-import { MemoryStore } from "../memory-store.ts";
+import { MemoryStore } from "./memory-store.ts";
 import type { ProcessRegistry } from "../process-registry.ts";
 import { type StandardProcessDeps, standardProcesses } from "../standard-processes.ts";
 

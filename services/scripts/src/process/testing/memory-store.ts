@@ -1,5 +1,5 @@
 /**
- * Stores in memory: the whole of {@link StorePort} for one process, for runs without a database.
+ * Stores in memory, for tests: the whole of {@link StorePort} in one process.
  *
  * M1  Values are copied on the way in and out: nobody changes a stored value by accident.
  * M2  The number of keys of a store is bounded; the oldest write goes first.
@@ -7,8 +7,8 @@
 
 import { canonicalJson, type Clock, type Json, MeshError } from "@mesh/kernel";
 
-import type { Scope } from "./process-caller.ts";
-import type { StoreOperations, StorePort, StoreRequest } from "./store-port.ts";
+import type { Scope } from "../process-caller.ts";
+import type { StoreOperations, StorePort, StoreRequest } from "../store-port.ts";
 
 const MAX_KEYS = 10_000;
 const FOR_GOOD = Number.POSITIVE_INFINITY;
