@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { refusal } from "../auth/testing/tenant.ts";
 import { createSecretSource } from "../connectors/connector-api.ts";
 import type { Call } from "../gateway/operation.ts";
+import { createDocumentApi } from "../knowledge/document-api.ts";
 import { type Fleet, startFleet } from "../membership/testing/fleet.ts";
 
 let fleet: Fleet;
@@ -139,4 +140,21 @@ describe("variables", () => {
     const gone = fleet.tenant.workspaces.removeSecret({ workspace: "default", name: "GONE" }, owner);
     expect((await refusal(gone)).code).toBe("not_found");
   });
+});
+
+test("uploads of many at once stay within the megabytes a workspace allows itself", async () => {
+  const { store, access, ids } = fleet.tenant;
+  const nothing = (): void => undefined;
+  const documents = createDocumentApi({ store, access, ids, uploaded: nothing, recorded: nothing } as never);
+  await update({ settings: settings({ max_storage_mb: 3 }) });
+  const bytes = Buffer.alloc(1024 * 1024, "x");
+  const put = (n: number) => documents.createUpload({ workspace: "default", name: `${n}.txt`, bytes }, member);
+  const results = await Promise.all(Array.from({ length: 6 }, (_, n) => refusal(put(n))));
+  expect(results.filter(({ code }) => code === "ok")).toHaveLength(3);
+  expect(results.find(({ code }) => code !== "ok")).toMatchObject({
+    code: "resource_exhausted",
+    message: expect.stringContaining("at most 3 MB"),
+  });
+  await update({ settings: settings({}) });
+  expect((await refusal(put(7))).code).toBe("ok");
 });
