@@ -25,8 +25,10 @@ import { bootstrap, issueAdminToken } from "./auth/bootstrap.ts";
 import { createSecretBox, type SecretBox } from "./auth/secret-box.ts";
 import { createTokenApi } from "./auth/token-api.ts";
 import type { CoordinatorConfig } from "./config.ts";
+import { type Board, createBoard } from "./context/board.ts";
 import { createFeeds, type Feeds } from "./context/feed.ts";
 import { createFiles, type Files } from "./context/files.ts";
+import { parseHostPort, reachable, urlOf } from "./context/listen-address.ts";
 import { createConnectorApi, createSecretSource } from "./connectors/connector-api.ts";
 import { createGateway, type Gateway, type GatewayAddresses } from "./gateway/gateway.ts";
 import type { Readiness } from "./gateway/health.ts";
@@ -180,7 +182,11 @@ function createCore(base: Base): Core {
   };
 }
 
-function createApi(core: Core, feeds: Feeds, files: Files, publicUrl: () => string): Api {
+function createApi(
+  core: Core,
+  { feeds, board, files }: { feeds: Feeds; board: Board; files: Files },
+  publicUrl: () => string,
+): Api {
   const { config, store, access, ids, bus, secretBox, authenticator, dispatcher, tail, committed, tls } = core;
   const clock = systemClock;
   const enrolment: EnrolmentDeps = {
@@ -193,9 +199,13 @@ function createApi(core: Core, feeds: Feeds, files: Files, publicUrl: () => stri
     prepareNode: core.prepareNode,
   };
   const cutOff = (digest: string): Promise<void> => core.reconciler.cutOff(digest);
+  const runs = createRunApi({ store, access, dispatcher, tail, bus, ids, committed });
   return {
     feed: feeds.api,
     ...files.api,
+    boards: board.boards,
+    tasks: board.tasks(runs),
+    inbox: board.inbox,
     nodes: createNodeApi({
       store,
       access,
@@ -207,7 +217,7 @@ function createApi(core: Core, feeds: Feeds, files: Files, publicUrl: () => stri
       fleetChanged: core.pokeQueue,
       committed,
     }),
-    runs: createRunApi({ store, access, dispatcher, tail, bus, ids, committed }),
+    runs,
     workspaces: createWorkspaceApi({ store, access, ids }),
     apps: createAppApi({ store, access, ids, models: core.models, columnSecret: core.columnSecret }),
     connectors: createConnectorApi({ store, access, secretBox, ids, clock, providers: createProviders({ clock }) }),
@@ -302,8 +312,9 @@ function assemble(base: Base): Context {
   let addresses: GatewayAddresses = { httpPort: config.httpPort, grpcPort: config.grpcPort };
   const localUrl = (): string => urlOf(config, addresses.httpPort, tls !== undefined);
   const feeds = createFeeds(core);
+  const board = createBoard(core, feeds.recorded);
   const files = createFiles(core, feeds.recorded);
-  const api = createApi(core, feeds, files, () => config.publicUrl ?? localUrl());
+  const api = createApi(core, { feeds, board, files }, () => config.publicUrl ?? localUrl());
   const gateway = createDoor(core, api, files.contents, () => readiness(isStarted, bus, health));
   const { elector, tail, reconciler, dispatcher } = core;
   return {
@@ -316,6 +327,7 @@ function assemble(base: Base): Context {
       ...createRunServices(core),
       ...createNodeServices(core, files),
       ...feeds.services,
+      ...board.services,
       gateway,
     ],
     async start() {
@@ -370,22 +382,4 @@ function readiness(isStarted: boolean, bus: Bus, health: DatabaseHealth): { ok: 
 function required(value: string | undefined, option: string): string {
   if (value !== undefined) return value;
   throw new MeshError("invalid_argument", `${option} is not set; \`yao up\` sets it, or see docs/guides/deploy.md`);
-}
-
-function urlOf(config: CoordinatorConfig, port: number, isTls: boolean): string {
-  return `${isTls ? "https" : "http"}://${reachable(config.host)}:${port}`;
-}
-
-// An address that means "all" is no address to call.
-function reachable(host: string): string {
-  return host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host;
-}
-
-function parseHostPort(text: string): { host: string; port: number } {
-  const at = text.lastIndexOf(":");
-  const port = Number(text.slice(at + 1));
-  if (at <= 0 || !Number.isInteger(port) || port < 1 || port > 65_535) {
-    throw new MeshError("invalid_argument", `YAO_NATS_WS must be host:port, not "${text}"`);
-  }
-  return { host: text.slice(0, at), port };
 }

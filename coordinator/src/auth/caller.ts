@@ -6,6 +6,7 @@ import { MeshError, type TokenId, type UserId } from "@mesh/kernel";
 export const SCOPES = [
   "read",
   "runs",
+  "tasks",
   "apps",
   "connectors",
   "nodes",

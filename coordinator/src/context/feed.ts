@@ -6,6 +6,7 @@ import type { Logger } from "@mesh/observability";
 import type { Store } from "@mesh/store";
 
 import type { Access } from "../auth/access.ts";
+import { BOARD_FEEDS } from "../board/board-feed.ts";
 import { createFeedApi } from "../feed/feed-api.ts";
 import type { FeedKind } from "../feed/feed-object.ts";
 import { FeedTail } from "../feed/feed-tail.ts";
@@ -16,7 +17,7 @@ import { DOCUMENT_FEED } from "../knowledge/document-view.ts";
 import type { FeedApi } from "../gateway/operation.ts";
 
 /** Every kind of object whose changes are told with the object; others are told by id alone. */
-const FEED_KINDS: readonly FeedKind[] = [NODE_FEED, DOCUMENT_FEED];
+const FEED_KINDS: readonly FeedKind[] = [NODE_FEED, DOCUMENT_FEED, ...BOARD_FEEDS];
 
 /** What feeds are made of. */
 export interface FeedCore {

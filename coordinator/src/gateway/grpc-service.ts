@@ -3,13 +3,16 @@
 import { isObject, MeshError } from "@mesh/kernel";
 import {
   AppServiceService,
+  BoardServiceService,
   ConnectorServiceService,
   DocumentServiceService,
   FeedServiceService,
+  InboxServiceService,
   FileServiceService,
   NodeServiceService,
   RunServiceService,
   SystemServiceService,
+  TaskServiceService,
   TokenServiceService,
   WorkspaceServiceService,
 } from "@mesh/proto";
@@ -36,6 +39,9 @@ const DEFINITIONS: Readonly<Record<keyof Api, RpcService["definition"]>> = {
   tokens: TokenServiceService,
   system: SystemServiceService,
   feed: FeedServiceService,
+  boards: BoardServiceService,
+  tasks: TaskServiceService,
+  inbox: InboxServiceService,
   files: FileServiceService,
   documents: DocumentServiceService,
 };

@@ -17,6 +17,9 @@ const TITLES: Readonly<Record<Operation["service"], string>> = {
   tokens: "Tokens",
   system: "System",
   feed: "Feed",
+  boards: "Boards",
+  tasks: "Tasks",
+  inbox: "Inbox",
   files: "Files",
   documents: "Documents",
 };

@@ -87,9 +87,11 @@ import type {
 } from "@mesh/proto";
 
 import type { Caller } from "../auth/caller.ts";
+import type { BoardApi, InboxApi, TaskApi } from "./api/board.ts";
 import type { FeedApi } from "./api/feed.ts";
 import type { DocumentApi, FileApi } from "./api/files.ts";
 
+export type { BoardApi, InboxApi, TaskApi } from "./api/board.ts";
 export type { FeedApi } from "./api/feed.ts";
 export type { DocumentApi, FileApi } from "./api/files.ts";
 export type { Caller } from "../auth/caller.ts";
@@ -189,6 +191,9 @@ export interface Api {
   readonly tokens: TokenApi;
   readonly system: SystemApi;
   readonly feed: FeedApi;
+  readonly boards: BoardApi;
+  readonly tasks: TaskApi;
+  readonly inbox: InboxApi;
   readonly files: FileApi;
   readonly documents: DocumentApi;
 }

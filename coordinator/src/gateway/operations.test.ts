@@ -18,6 +18,9 @@ const SERVICES: Readonly<Record<string, string>> = {
   TokenService: "tokens",
   SystemService: "system",
   FeedService: "feed",
+  BoardService: "boards",
+  TaskService: "tasks",
+  InboxService: "inbox",
   FileService: "files",
   DocumentService: "documents",
 };

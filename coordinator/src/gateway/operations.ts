@@ -8,6 +8,7 @@
 import { MeshError } from "@mesh/kernel";
 import type { z } from "zod";
 
+import { BOARD_ROWS, INBOX_ROWS } from "./board-rows.ts";
 import { FEED_ROWS } from "./feed-rows.ts";
 import { DOCUMENT_ROWS, FILE_ROWS } from "./file-rows.ts";
 import { NODE_ROWS } from "./node-rows.ts";
@@ -15,6 +16,7 @@ import type { Api, Call } from "./operation.ts";
 import type { OperationRow } from "./operation-row.ts";
 import { RUN_ROWS } from "./run-rows.ts";
 import { SYSTEM_ROWS, TOKEN_ROWS } from "./system-rows.ts";
+import { TASK_ROWS } from "./task-rows.ts";
 import { APP_ROWS, CONNECTOR_ROWS, WORKSPACE_ROWS } from "./workspace-rows.ts";
 
 /** A row with its place in the table. */
@@ -33,6 +35,9 @@ const TABLE: { readonly [S in keyof Api]: { readonly [M in keyof Api[S]]: Operat
   tokens: TOKEN_ROWS,
   system: SYSTEM_ROWS,
   feed: FEED_ROWS,
+  boards: BOARD_ROWS,
+  tasks: TASK_ROWS,
+  inbox: INBOX_ROWS,
   files: FILE_ROWS,
   documents: DOCUMENT_ROWS,
 };

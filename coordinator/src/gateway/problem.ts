@@ -79,5 +79,7 @@ export function problemHeaders(error: MeshError): Readonly<Record<string, string
   if (error.code === "unauthenticated") return { "www-authenticate": 'Bearer realm="yao"' };
   const retryAfter = error.details?.["retry_after_seconds"];
   if (typeof retryAfter === "number") return { "retry-after": String(retryAfter) };
+  // Some clients send a 409 again by themselves; what was refused for good must not be.
+  if (error.details?.["should_retry"] === false) return { "x-should-retry": "false" };
   return error.code === "unavailable" ? { "retry-after": "1" } : {};
 }

@@ -3,7 +3,7 @@
 import type { Tx } from "@mesh/store";
 
 import type { Decision } from "../placement/placement.ts";
-import type { RunDraft } from "./run-draft.ts";
+import { queueKeyOf, type RunDraft } from "./run-draft.ts";
 import { appendToLogs, timeLeft } from "./run-log.ts";
 import type { StoredPlacement, StoredRequirements } from "./run-row.ts";
 import { LEASE_MS, RUN_EVENT } from "./run-state.ts";
@@ -114,16 +114,16 @@ export async function insertRuns(tx: Tx, decided: readonly Decided[], at: string
   const inserted = tx`
     INSERT INTO runs (id, workspace_id, assistant_id, app_id, app_name, app_version, bundle_digest, input, options, metadata,
       requirements, queue_key, state, reason, node_id, lease_epoch, lease_until, attempt, on_lost, priority, timeout_ms,
-      queue_until, last_seq, placement, retry_of, created_by, placed_at)
+      queue_until, last_seq, placement, retry_of, created_by, placed_at, task_id)
     SELECT id, workspace_id, assistant_id, app_id, app_name, app_version, bundle_digest, input, options, metadata,
       requirements, queue_key, state, reason, node_id, lease_epoch,
       CASE WHEN node_id IS NULL THEN NULL ELSE now() + ${LEASE_MS} * interval '1 ms' END, lease_epoch, on_lost, priority,
       timeout_ms, now() + queue_ttl_ms * interval '1 ms', 2, placement, retry_of, created_by,
-      CASE WHEN node_id IS NULL THEN NULL ELSE now() END
+      CASE WHEN node_id IS NULL THEN NULL ELSE now() END, task_id
     FROM jsonb_to_recordset(${tx.json(rows as never)}::jsonb) AS d (id text, workspace_id text, assistant_id text,
       app_id text, app_name text, app_version int, bundle_digest text, input text, options jsonb, metadata jsonb,
       requirements jsonb, queue_key text, state text, reason text, node_id text, lease_epoch int, on_lost text, priority int,
-      timeout_ms bigint, queue_ttl_ms bigint, placement jsonb, retry_of text, created_by text)`;
+      timeout_ms bigint, queue_ttl_ms bigint, placement jsonb, retry_of text, created_by text, task_id text)`;
   const events = decided.flatMap(({ run, decision }) => {
     if (run.draft === undefined) return [];
     const epoch = decision.kind === "place" ? 1 : 0;
@@ -140,6 +140,37 @@ export async function insertRuns(tx: Tx, decided: readonly Decided[], at: string
       ${events.map((e) => e.kind)}::text[], ${events.map((e) => JSON.stringify(e.body))}::text[]
     ) AS e (run_id, seq, epoch, kind, body)`;
   await Promise.all([inserted, logged]);
+}
+
+/** A run that has no row yet. */
+export type Fresh = Dispatchable & { readonly draft: RunDraft };
+
+/** A draft as dispatch sees it. */
+export function fromDraft(draft: RunDraft): Fresh {
+  const { workspaceId, requirements } = draft;
+  return {
+    id: draft.id,
+    workspaceId,
+    assistantId: draft.assistantId,
+    bundleDigest: draft.bundleDigest,
+    input: draft.input,
+    options: draft.options,
+    metadata: draft.metadata,
+    requirements,
+    priority: draft.priority,
+    timeoutMs: draft.timeoutMs,
+    createdBy: draft.createdBy,
+    resume: false,
+    attempt: 0,
+    epoch: 0,
+    queueKey: queueKeyOf(workspaceId, requirements),
+    draft,
+  };
+}
+
+/** Inserts a run that waits for the next look at the queue; to be followed by a poke of the dispatcher. */
+export async function insertQueued(tx: Tx, draft: RunDraft, reason: string, at: string): Promise<void> {
+  await insertRuns(tx, [{ run: fromDraft(draft), decision: { kind: "wait", reason, verdicts: [] } }], at);
 }
 
 /** Moves queued runs to their nodes: next epoch, fresh lease, empty event cursor of the epoch. */
@@ -219,6 +250,7 @@ function insertRow(run: Dispatchable, draft: RunDraft, decision: Decision, at: s
     placement: toPlacement(decision, at),
     retry_of: draft.retryOf ?? null,
     created_by: draft.createdBy,
+    task_id: draft.taskId ?? null,
   };
 }
 

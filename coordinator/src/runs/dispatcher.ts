@@ -23,6 +23,8 @@ import {
   type Decided,
   type Dispatchable,
   explainWaiting,
+  type Fresh,
+  fromDraft,
   insertRuns,
   lockPlacement,
   type OpenGroup,
@@ -32,7 +34,7 @@ import {
   queueKeys,
 } from "./dispatch-store.ts";
 import { claimIdempotencyKeys } from "./idempotency-store.ts";
-import { queueKeyOf, type RunDraft } from "./run-draft.ts";
+import type { RunDraft } from "./run-draft.ts";
 import type { StoredRequirements } from "./run-row.ts";
 import type { WorkPublisher } from "./work-publisher.ts";
 
@@ -201,8 +203,6 @@ export class Dispatcher implements Service {
   }
 }
 
-type Fresh = Dispatchable & { readonly draft: RunDraft };
-
 interface Queue {
   /** Keys that have queued runs. */
   readonly keys: ReadonlySet<string>;
@@ -258,26 +258,4 @@ function toDemands(stored: StoredRequirements): Requirements {
   const { node_id: nodeId, labels, os, arch, tools, home } = stored;
   const bare = { nodeId, labels, os, arch, tools };
   return home === undefined ? bare : { ...bare, home: { nodeId: home.node_id, isOnly: home.is_only } };
-}
-
-function fromDraft(draft: RunDraft): Fresh {
-  const { workspaceId, requirements } = draft;
-  return {
-    id: draft.id,
-    workspaceId,
-    assistantId: draft.assistantId,
-    bundleDigest: draft.bundleDigest,
-    input: draft.input,
-    options: draft.options,
-    metadata: draft.metadata,
-    requirements,
-    priority: draft.priority,
-    timeoutMs: draft.timeoutMs,
-    createdBy: draft.createdBy,
-    resume: false,
-    attempt: 0,
-    epoch: 0,
-    queueKey: queueKeyOf(workspaceId, requirements),
-    draft,
-  };
 }

@@ -92,13 +92,15 @@ function snapshotOf(next: EventRow, from: number, ends: readonly Edge[]): RunEve
   };
 }
 
-function toMessage(data: Readonly<Record<string, unknown>>): Record<string, unknown> {
+/** The whole message that the end of a streamed one tells. */
+export function toMessage(data: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const { message_id, type, extra, tool_call: call } = data;
   const content = isObject(extra) ? { content: extra["content"] } : {};
   return { type, message_id, props: { ...(isObject(call) ? call : {}), ...content } };
 }
 
-function parseBody(body: string): Record<string, unknown> {
+/** The body of an event as an object. */
+export function parseBody(body: string): Record<string, unknown> {
   try {
     const parsed: unknown = JSON.parse(body);
     return isObject(parsed) ? parsed : { value: parsed };

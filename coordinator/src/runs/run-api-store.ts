@@ -1,6 +1,6 @@
 /** Statements of RunService that belong to no loop. */
 
-import { insertAudit, type Sql } from "@mesh/store";
+import { insertAudit, type Sql, type Tx } from "@mesh/store";
 
 import { appendToLogs } from "./run-log.ts";
 import { RUN_EVENT } from "./run-state.ts";
@@ -16,9 +16,26 @@ export interface AssistantSource {
   readonly bundleDigest: string;
 }
 
+/** The part of a source that a run keeps. */
+export function sourceOf({
+  appId,
+  appName,
+  appVersion,
+  bundleDigest,
+}: AssistantSource): Omit<AssistantSource, "workspaceId" | "id"> {
+  return { appId, appName, appVersion, bundleDigest };
+}
+
+/** A node that a request names. */
+export interface NodeRef {
+  readonly id: string;
+  readonly name: string;
+  readonly workspace_ids: string[];
+}
+
 /** The app versions that serve these assistants now; unknown ones are missing. */
 export async function findAssistants(
-  sql: Sql,
+  sql: Sql | Tx,
   keys: readonly { readonly workspaceId: string; readonly id: string }[],
 ): Promise<readonly AssistantSource[]> {
   return sql<AssistantSource[]>`
@@ -29,11 +46,8 @@ export async function findAssistants(
 }
 
 /** A node by id or name. */
-export async function findNode(
-  sql: Sql,
-  ref: string,
-): Promise<{ id: string; name: string; workspace_ids: string[] } | undefined> {
-  const rows = await sql<{ id: string; name: string; workspace_ids: string[] }[]>`
+export async function findNode(sql: Sql | Tx, ref: string): Promise<NodeRef | undefined> {
+  const rows = await sql<NodeRef[]>`
     SELECT id, name, workspace_ids FROM nodes WHERE (id = ${ref} OR name = ${ref}) AND removed_at IS NULL`;
   return rows[0];
 }

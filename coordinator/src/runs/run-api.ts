@@ -19,16 +19,15 @@ import { toAnswer } from "./answer-rule.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { EventTail } from "./event-tail.ts";
 import { endsRun, requireReached, toRunEvent, withSnapshots } from "./event-view.ts";
-import { type AssistantSource, findNode, requestCancel } from "./run-api-store.ts";
-import type { RunDraft } from "./run-draft.ts";
+import { findNode, type NodeRef, requestCancel, sourceOf } from "./run-api-store.ts";
+import { DEFAULT_QUEUE_TTL_S, DEFAULT_TIMEOUT_S, type RunDraft } from "./run-draft.ts";
 import { listEvents, listRuns, type RunRow, type StoredRequirements } from "./run-row.ts";
 import { isTerminal, type OnLost, toRunState } from "./run-state.ts";
 import { toRun } from "./run-view.ts";
+import { resolveRequirements, unknownNode } from "./requirements.ts";
 import { RunReads } from "./run-reads.ts";
 import { recordAnswer } from "./waiting-store.ts";
 
-const DEFAULT_TIMEOUT_S = 3600;
-const DEFAULT_QUEUE_TTL_S = 86_400;
 /** Leaves room for the workspace's connectors in a message of 1 MB. */
 const MAX_WORK_BYTES = 768 * 1024;
 
@@ -96,7 +95,7 @@ async function toDraft(deps: RunApiDeps, request: CreateRunRequest, call: Call):
     input: request.input,
     options: request.options ?? {},
     metadata: request.metadata ?? {},
-    requirements: await toRequirements(deps, request, workspace.id),
+    requirements: await resolveRequirements(deps.store.sql, request.requirements, workspace.id),
     onLost: toOnLost(request.on_lost),
     priority: request.priority,
     timeoutMs: (request.timeout_seconds || DEFAULT_TIMEOUT_S) * 1000,
@@ -105,15 +104,6 @@ async function toDraft(deps: RunApiDeps, request: CreateRunRequest, call: Call):
     createdBy: actorOf(call.caller),
     idempotencyKey: request.idempotency_key,
   };
-}
-
-function sourceOf({
-  appId,
-  appName,
-  appVersion,
-  bundleDigest,
-}: AssistantSource): Omit<AssistantSource, "workspaceId" | "id"> {
-  return { appId, appName, appVersion, bundleDigest };
 }
 
 // A run travels to its device in one message; characters are bounded by the gateway, bytes here.
@@ -126,35 +116,9 @@ function requireFits({ input, options, metadata }: CreateRunRequest): void {
   );
 }
 
-async function toRequirements(
-  deps: RunApiDeps,
-  request: CreateRunRequest,
-  workspaceId: string,
-): Promise<StoredRequirements> {
-  const wanted = request.requirements;
-  const base = {
-    labels: wanted?.labels ?? {},
-    os: wanted?.os ?? "",
-    arch: wanted?.arch ?? "",
-    tools: wanted?.tools ?? [],
-  };
-  if (wanted === undefined || wanted.node === "") return { node_id: "", node: "", ...base };
-  const node = await mustFindNode(deps, wanted.node);
-  if (node.workspace_ids.length > 0 && !node.workspace_ids.includes(workspaceId)) {
-    throw new MeshError(
-      "failed_precondition",
-      `device ${node.name} does not serve this workspace; choose another device`,
-    );
-  }
-  return { node_id: node.id, node: node.name, ...base };
-}
-
-async function mustFindNode(
-  deps: RunApiDeps,
-  ref: string,
-): Promise<{ id: string; name: string; workspace_ids: string[] }> {
+async function mustFindNode(deps: RunApiDeps, ref: string): Promise<NodeRef> {
   const node = await findNode(deps.store.sql, ref);
-  if (node === undefined) throw new MeshError("not_found", `device "${ref}" is not known; see yao node list`);
+  if (node === undefined) throw unknownNode(ref);
   return node;
 }
 

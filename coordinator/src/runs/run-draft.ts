@@ -28,7 +28,14 @@ export interface RunDraft {
   readonly createdBy: string;
   /** Makes creation idempotent within `createdBy`. */
   readonly idempotencyKey: string;
+  /** The task it works on. */
+  readonly taskId?: string;
 }
+
+/** How long a run may take, where nobody says. */
+export const DEFAULT_TIMEOUT_S = 3600;
+/** How long a run may wait for a device, where nobody says. */
+export const DEFAULT_QUEUE_TTL_S = 86_400;
 
 /** Runs with equal keys have equal demands: one placement decision serves them all. */
 export function queueKeyOf(workspaceId: string, requirements: StoredRequirements): string {

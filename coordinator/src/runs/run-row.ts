@@ -99,6 +99,18 @@ export interface RunFilter {
   readonly limit: number;
 }
 
+/** A page of a task's runs, newest first; `before` is the last id of the page before. */
+export async function listRunsOfTask(
+  sql: Sql,
+  taskId: string,
+  before: string,
+  limit: number,
+): Promise<readonly RunRow[]> {
+  return sql<RunRow[]>`
+    SELECT ${columns(sql)} FROM runs r LEFT JOIN nodes n ON n.id = r.node_id
+    WHERE r.task_id = ${taskId} ${before === "" ? sql`` : sql`AND r.id < ${before}`} ORDER BY r.id DESC LIMIT ${limit}`;
+}
+
 /** A page of runs, newest first. */
 export async function listRuns(sql: Sql, filter: RunFilter): Promise<readonly RunRow[]> {
   return sql<RunRow[]>`

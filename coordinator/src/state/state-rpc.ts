@@ -22,6 +22,8 @@ export interface RunScope {
   readonly userId: string;
   readonly assistantId: string;
   readonly chatId: string | undefined;
+  /** Whose the chat is: the person's, or the task's, which all people of the workspace share. */
+  readonly chatOwner: string;
   readonly bundleDigest: string;
 }
 
@@ -105,9 +107,16 @@ function readArgs(text: string): readonly Json[] {
 
 async function scopeOf(sql: Sql, digest: string, { run_id, epoch }: WorkspaceStateRequest): Promise<RunScope> {
   const rows = await sql<
-    { workspace_id: string; created_by: string; assistant_id: string; bundle_digest: string; chat: string | null }[]
+    {
+      workspace_id: string;
+      created_by: string;
+      assistant_id: string;
+      bundle_digest: string;
+      chat: string | null;
+      task_id: string | null;
+    }[]
   >`
-    SELECT r.workspace_id, r.created_by, r.assistant_id, r.bundle_digest, r.metadata ->> 'chat_id' AS chat
+    SELECT r.workspace_id, r.created_by, r.assistant_id, r.bundle_digest, r.metadata ->> 'chat_id' AS chat, r.task_id
     FROM runs r JOIN nodes n ON n.id = r.node_id
     WHERE r.id = ${run_id} AND r.lease_epoch = ${epoch} AND n.digest = ${digest} AND n.removed_at IS NULL
       AND r.state IN ('placed', 'accepted', 'running', 'waiting')`;
@@ -123,6 +132,7 @@ async function scopeOf(sql: Sql, digest: string, { run_id, epoch }: WorkspaceSta
     userId: run.created_by,
     assistantId: run.assistant_id,
     chatId: isChat ? (run.chat ?? undefined) : undefined,
+    chatOwner: run.task_id ?? run.created_by,
     bundleDigest: run.bundle_digest,
   };
 }
@@ -139,16 +149,16 @@ function ownServices(sql: Sql): Readonly<Record<string, StateHandler>> {
     chat: async (scope, method, [first]) => {
       const { chatId } = scope;
       if (chatId === undefined) throw new MeshError("failed_precondition", "this run belongs to no chat");
-      if (method === "History") return chatHistory(sql, { ...scope, chatId }, first);
+      if (method === "History") return chatHistory(sql, { ...scope, userId: scope.chatOwner, chatId }, first);
       if (method !== "Append") throw new MeshError("not_found", `a chat has no method ${method}`);
-      await appendToChat(sql, { ...scope, chatId }, first);
+      await appendToChat(sql, { ...scope, userId: scope.chatOwner, chatId }, first);
       return undefined;
     },
   };
 }
 
-// A workspace is a team: what its members share. Chats belong to the person who holds them.
-function spaceOf({ workspaceId, userId, chatId }: RunScope, space: Json | undefined): MemorySpace {
+// A workspace is a team: what its members share.
+function spaceOf({ workspaceId, userId, chatId, chatOwner }: RunScope, space: Json | undefined): MemorySpace {
   switch (space) {
     case "user":
       return { workspaceId, space, owner: userId };
@@ -156,7 +166,7 @@ function spaceOf({ workspaceId, userId, chatId }: RunScope, space: Json | undefi
       return { workspaceId, space, owner: workspaceId };
     case "chat":
       if (chatId === undefined) throw new MeshError("failed_precondition", "this run belongs to no chat");
-      return { workspaceId, space, owner: JSON.stringify([userId, chatId]) };
+      return { workspaceId, space, owner: JSON.stringify([chatOwner, chatId]) };
     default:
       throw new MeshError("invalid_argument", `there is no memory space ${JSON.stringify(space)}`);
   }

@@ -30,6 +30,10 @@ export const ID_KINDS = [
   "audit",
   "task",
   "req",
+  "board",
+  "col",
+  "act",
+  "inbox",
   "doc",
   "upl",
 ] as const;

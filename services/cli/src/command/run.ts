@@ -1,7 +1,5 @@
 /** `yao run`: starts a run and watches it. */
 
-import { readFile, stat } from "node:fs/promises";
-
 import { Backoff, errorText, type Json, MeshError } from "@mesh/kernel";
 import type { CreateRunRequest, CreateRunResponse, Run } from "@mesh/proto";
 import type { Command } from "commander";
@@ -9,7 +7,7 @@ import type { Command } from "commander";
 import { type Cli, print, targetOf, type WorkspaceFlags } from "../cli.ts";
 import { apiPath, Client } from "../client/client.ts";
 import { type Builder, leaf, list, pairs, seconds, whole, WORKSPACE_FLAG } from "../command.ts";
-import { fileErrorText } from "../file-error.ts";
+import { inputText } from "../run/input-text.ts";
 import { watchRun } from "../run/run-session.ts";
 import { exitCodeOf, type StopSignal } from "../terminal/interrupt.ts";
 
@@ -29,7 +27,6 @@ interface RunFlags extends WorkspaceFlags {
   readonly onLost?: string;
 }
 
-const MAX_INPUT_BYTES = 1024 * 1024;
 const CREATE_ATTEMPTS = 5;
 
 /** The command. */
@@ -161,21 +158,5 @@ function jsonOr(value: string): Json {
     return JSON.parse(value) as Json;
   } catch {
     return value;
-  }
-}
-
-async function inputText(cli: Cli, text: string): Promise<string> {
-  if (text === "-") return await cli.terminal.readAll(MAX_INPUT_BYTES);
-  if (!text.startsWith("@") || text.length === 1) return text;
-  const path = text.slice(1);
-  try {
-    const { size } = await stat(path);
-    if (size > MAX_INPUT_BYTES) {
-      throw new MeshError("resource_exhausted", `${path} is larger than 1 MB — send a part of it`);
-    }
-    return await readFile(path, "utf8");
-  } catch (error) {
-    if (error instanceof MeshError) throw error;
-    throw new MeshError("not_found", `${path} cannot be read: ${fileErrorText(error)} — check the name after the @`);
   }
 }

@@ -1,0 +1,99 @@
+/** The conversation of a task: what people said and what its runs said, numbered together from 1. */
+
+import { isObject } from "@mesh/kernel";
+import type { Sql, Tx } from "@mesh/store";
+
+import { addSaid } from "./task-store.ts";
+
+/** One message as stored. */
+export interface MessageRow {
+  readonly seq: number;
+  readonly role: string;
+  readonly author: string;
+  readonly at: Date;
+  readonly run_id: string | null;
+  readonly body: string;
+}
+
+/** A message to append. */
+export interface NewMessage {
+  readonly role: "user" | "assistant";
+  readonly author: string;
+  /** The run it belongs to; undefined: no run has taken it up. */
+  readonly runId?: string;
+  /** Tells the messages of a run apart. */
+  readonly key?: string;
+  readonly at?: Date;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** The output message of a person's text. */
+export function textMessage(text: string, uploads: readonly string[] = []): Readonly<Record<string, unknown>> {
+  return { type: "text", props: { content: text, ...(uploads.length === 0 ? {} : { uploads }) } };
+}
+
+/** The text in a message; empty when it has none. */
+export function textOfBody(body: unknown): string {
+  const props = isObject(body) ? body["props"] : undefined;
+  const content = isObject(props) ? props["content"] : undefined;
+  return typeof content === "string" ? content : "";
+}
+
+/** Appends messages; the caller's transaction holds the task's row. One whose key is there takes the place of the earlier. */
+export async function appendMessages(tx: Tx, taskId: string, messages: readonly NewMessage[]): Promise<void> {
+  for (const { role, author, runId, key, at, body } of messages) {
+    const text = JSON.stringify(body);
+    const [replaced] =
+      key === undefined || runId === undefined
+        ? []
+        : await tx`UPDATE task_messages SET body = ${text} WHERE run_id = ${runId} AND key = ${key} RETURNING 1`;
+    if (replaced !== undefined) continue;
+    await tx`
+      WITH next AS (UPDATE tasks SET last_message = last_message + 1 WHERE id = ${taskId} RETURNING last_message)
+      INSERT INTO task_messages (task_id, seq, role, author, at, run_id, key, body)
+      SELECT ${taskId}, last_message, ${role}, ${author}, coalesce(${at ?? null}::timestamptz, now()), ${runId ?? null},
+        ${key ?? null}, ${text} FROM next`;
+  }
+  const said = messages.map(({ body }) => (body["type"] === "text" ? textOfBody(body) : "")).join(" ");
+  await addSaid(tx, taskId, said);
+}
+
+/** The message of a run by its key. */
+export async function findMessage(tx: Tx, runId: string, key: string): Promise<string | undefined> {
+  const [row] = await tx<{ body: string }[]>`SELECT body FROM task_messages WHERE run_id = ${runId} AND key = ${key}`;
+  return row?.body;
+}
+
+/** What people said that no run has taken up. */
+export async function openMessages(tx: Tx, taskId: string): Promise<readonly MessageRow[]> {
+  return tx<MessageRow[]>`
+    SELECT seq, role, author, at, run_id, body FROM task_messages WHERE task_id = ${taskId} AND run_id IS NULL ORDER BY seq`;
+}
+
+/** A run takes up everything that is open. */
+export async function takeMessages(tx: Tx, taskId: string, runId: string): Promise<void> {
+  await tx`UPDATE task_messages SET run_id = ${runId} WHERE task_id = ${taskId} AND run_id IS NULL`;
+}
+
+/** A page of messages before `beforeSeq` (0: the newest), oldest first. */
+export async function listMessages(
+  sql: Sql | Tx,
+  taskId: string,
+  beforeSeq: number,
+  limit: number,
+): Promise<readonly MessageRow[]> {
+  const rows = await sql<MessageRow[]>`
+    SELECT seq, role, author, at, run_id, body FROM task_messages
+    WHERE task_id = ${taskId} ${beforeSeq === 0 ? sql`` : sql`AND seq < ${beforeSeq}`} ORDER BY seq DESC LIMIT ${limit}`;
+  return rows.toReversed();
+}
+
+/** The run whose events go on where the stored messages end; undefined when everything is stored. */
+export async function liveRun(
+  sql: Sql | Tx,
+  taskId: string,
+): Promise<{ readonly run_id: string; readonly folded_seq: number } | undefined> {
+  const [row] = await sql<{ run_id: string; folded_seq: number }[]>`
+    SELECT run_id, folded_seq FROM task_runs WHERE task_id = ${taskId} AND NOT settled ORDER BY run_id DESC LIMIT 1`;
+  return row;
+}

@@ -1,0 +1,138 @@
+/** Pages of tasks: which tasks fit a filter, in which order, and how many there are. */
+
+import { MeshError } from "@mesh/kernel";
+import type { Sql } from "@mesh/store";
+
+import { PRIORITIES } from "./task-view.ts";
+import { searchOf } from "./task-text.ts";
+
+/** What to list; empty strings filter nothing. */
+export interface TaskFilter {
+  readonly workspaceId: string;
+  readonly board: string;
+  /** Id of a column: its cards in their order; else the newest first. */
+  readonly columnId: string;
+  readonly category: string;
+  readonly runState: string;
+  readonly assignee: string;
+  readonly assistant: string;
+  readonly nodeId: string;
+  readonly label: string;
+  readonly priority: string;
+  readonly query: string;
+  readonly archived: boolean;
+  readonly parentId: string;
+}
+
+/** A page of ids. */
+export interface TaskIds {
+  readonly ids: readonly string[];
+  readonly nextCursor: string;
+  readonly total: number;
+}
+
+const RUNS_OF_STATE: Readonly<Record<string, readonly string[]>> = {
+  queued: ["queued", "placed"],
+  running: ["accepted", "running"],
+  waiting: ["waiting"],
+  succeeded: ["succeeded"],
+  failed: ["failed"],
+  cancelled: ["cancelled"],
+  lost: ["lost"],
+};
+
+/** The ids of one page. */
+export async function listTaskIds(sql: Sql, filter: TaskFilter, limit: number, cursor: string): Promise<TaskIds> {
+  const where = conditions(sql, filter);
+  if (where === undefined) return { ids: [], nextCursor: "", total: 0 };
+  const isBoard = filter.columnId !== "";
+  const after = cursor === "" ? sql`` : isBoard ? afterRank(sql, cursor) : sql`AND t.id < ${cursor}`;
+  const [rows, [count]] = await Promise.all([
+    sql<{ id: string; rank: string }[]>`
+      SELECT t.id, t.rank FROM tasks t ${where} ${after}
+      ORDER BY ${isBoard ? sql`t.rank, t.id` : sql`t.id DESC`} LIMIT ${limit + 1}`,
+    sql<{ n: number }[]>`SELECT count(*)::int AS n FROM tasks t ${where}`,
+  ]);
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  const hasMore = rows.length > limit && last !== undefined;
+  return {
+    ids: page.map(({ id }) => id),
+    nextCursor: !hasMore ? "" : isBoard ? `${last.rank} ${last.id}` : last.id,
+    total: count?.n ?? 0,
+  };
+}
+
+const blank = (sql: Sql) => sql``;
+type Fragment = ReturnType<typeof blank>;
+
+function afterRank(sql: Sql, cursor: string): Fragment {
+  const [rank = "", id] = cursor.split(" ");
+  if (id === undefined)
+    throw new MeshError("invalid_argument", "this cursor belongs to another list; begin again without it");
+  return sql`AND (t.rank, t.id) > (${rank}, ${id})`;
+}
+
+// Undefined: nothing can fit.
+function conditions(sql: Sql, filter: TaskFilter): Fragment | undefined {
+  const search = filter.query === "" ? "" : searchOf(filter.query);
+  if (search === undefined) return undefined;
+  const parts: Fragment[] = [
+    sql`WHERE t.workspace_id = ${filter.workspaceId}`,
+    filter.archived ? sql`AND t.archived_at IS NOT NULL` : sql`AND t.archived_at IS NULL`,
+    ...(filter.board === "" ? [] : [sql`AND t.board_id = ${filter.board}`]),
+    ...(filter.columnId === "" ? [] : [sql`AND t.column_id = ${filter.columnId}`]),
+    ...(filter.category === "" ? [] : [inCategory(sql, filter)]),
+    ...(filter.assignee === "" ? [] : [sql`AND t.assignee = ${filter.assignee}`]),
+    ...(filter.assistant === "" ? [] : [sql`AND t.assistant = ${filter.assistant}`]),
+    ...(filter.label === "" ? [] : [sql`AND ${filter.label} = ANY (t.labels)`]),
+    ...(filter.priority === "" ? [] : [sql`AND t.priority = ${PRIORITIES.findIndex((p) => p === filter.priority)}`]),
+    ...(filter.parentId === "" ? [] : [sql`AND t.parent_id = ${filter.parentId}`]),
+    ...(filter.nodeId === "" ? [] : [onNode(sql, filter.nodeId)]),
+    ...(search === "" ? [] : [sql`AND t.id IN (SELECT task_id FROM task_words WHERE words @@ ${search}::tsquery)`]),
+    ...(filter.runState === "" ? [] : [inState(sql, filter)]),
+  ];
+  return sql`${parts.reduce((all, part) => sql`${all} ${part}`)}`;
+}
+
+function inCategory(sql: Sql, { workspaceId, category }: TaskFilter): Fragment {
+  return sql`AND t.column_id IN (
+    SELECT c.id FROM board_columns c JOIN boards b ON b.id = c.board_id WHERE b.workspace_id = ${workspaceId} AND c.category = ${category})`;
+}
+
+function onNode(sql: Sql, nodeId: string): Fragment {
+  return sql`AND t.id IN (SELECT s.task_id FROM task_run_states s JOIN runs r ON r.id = s.run_id WHERE r.node_id = ${nodeId})`;
+}
+
+// The same decisions as `stateOf`, as conditions.
+function inState(sql: Sql, { workspaceId, runState }: TaskFilter): Fragment {
+  const runs = RUNS_OF_STATE[runState];
+  const ran = sql`SELECT s.task_id FROM task_run_states s WHERE s.workspace_id = ${workspaceId}`;
+  const active = sql`${ran} AND s.state IN ('queued', 'placed', 'accepted', 'running', 'waiting')`;
+  const open = sql`
+    SELECT l.task_id FROM task_links l JOIN tasks p ON p.id = l.blocked_by JOIN board_columns pc ON pc.id = p.column_id
+    LEFT JOIN task_run_states ps ON ps.task_id = p.id
+    WHERE p.workspace_id = ${workspaceId} AND pc.category <> 'done' AND ps.state IS DISTINCT FROM 'succeeded'`;
+  const over = sql`
+    SELECT c.id FROM board_columns c JOIN boards b ON b.id = c.board_id
+    WHERE b.workspace_id = ${workspaceId} AND c.category IN ('done', 'cancelled')`;
+  const blocked = sql`(t.id IN (${open}) AND t.id NOT IN (${active}) AND t.column_id NOT IN (${over})
+    AND (t.wants_start OR t.id NOT IN (${ran})))`;
+  if (runState === "blocked") return sql`AND ${blocked}`;
+  if (runState === "idle") {
+    return sql`AND t.id NOT IN (${ran}) AND NOT t.wants_start AND t.start_error = '' AND NOT ${blocked}`;
+  }
+  const isOfRun = sql`t.id IN (${ran} AND s.state = ANY (${[...(runs ?? [])]}))`;
+  switch (runState) {
+    case "queued":
+      return sql`AND (${isOfRun} OR (t.wants_start AND t.start_error = '' AND t.id NOT IN (${active}) AND NOT ${blocked}))`;
+    case "failed":
+      return sql`AND t.id NOT IN (${active}) AND NOT ${blocked}
+        AND (t.start_error <> '' OR (NOT t.wants_start AND ${isOfRun}))`;
+    case "running":
+    case "waiting":
+      return sql`AND ${isOfRun}`;
+    default:
+      return sql`AND ${isOfRun} AND NOT t.wants_start AND t.start_error = ''`;
+  }
+}
