@@ -35,8 +35,7 @@ afterAll(async () => {
   await Promise.all([mesh?.stop(), llm?.stop()]);
 });
 
-/** How many rows each table holds. */
-// Without what devices and the feed write at their own pace.
+/** How many rows each table holds, without those that devices and the feed write at their own pace. */
 async function rowCounts(): Promise<Record<string, number>> {
   const tables = await store.sql<{ name: string }[]>`
     SELECT tablename AS name FROM pg_tables WHERE schemaname = 'public' AND tablename !~ '^(feed_|file_indexes$)' ORDER BY tablename`;
