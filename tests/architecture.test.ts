@@ -40,7 +40,19 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "models",
     "mcp",
   ],
-  "node-agent": ["kernel", "observability", "bus", "proto", "assistants", "documents", "llm", "agent", "runtime", "scripts", "mcp"],
+  "node-agent": [
+    "kernel",
+    "observability",
+    "bus",
+    "proto",
+    "assistants",
+    "documents",
+    "llm",
+    "agent",
+    "runtime",
+    "scripts",
+    "mcp",
+  ],
   // Types only: see below.
   web: ["proto"],
 };

@@ -33,6 +33,7 @@ import {
   startableTasks,
 } from "./keeper-store.ts";
 import { foldEvents, messageKey } from "./run-fold.ts";
+import { dropOldFirings } from "./schedule-store.ts";
 import { fireSchedules } from "./scheduler.ts";
 import { lockTask, type StoredOutput, type TaskFields } from "./task-row.ts";
 import { autoMove, startRun } from "./task-run.ts";
@@ -53,6 +54,7 @@ export interface KeeperDeps {
 }
 
 const LOOK_MS = 250;
+const HOUSEKEEPING_MS = 3_600_000;
 const BATCH = 100;
 const MAX_EVENTS = 500;
 const MAX_OUTPUTS = 100;
@@ -76,7 +78,12 @@ export class Keeper implements Service {
   }
 
   async run(signal: AbortSignal): Promise<void> {
+    let cleanedMs = this.#deps.clock.monotonic();
     while (!signal.aborted) {
+      if (this.#deps.clock.monotonic() - cleanedMs >= HOUSEKEEPING_MS && this.#deps.isLeader()) {
+        cleanedMs = this.#deps.clock.monotonic();
+        await this.#attempt(() => dropOldFirings(this.#deps.store.sql), undefined);
+      }
       const worked = this.#deps.isLeader() ? await this.look() : 0;
       await this.#bell.wait(signal, worked > 0 ? 0 : LOOK_MS);
     }

@@ -44,14 +44,14 @@ function sample(operation: (typeof OPERATIONS)[number]): readonly [path: string,
     createToken: { name: "t" },
     changePassword: { password: "ten or more" },
     putSecret: { value: "v" },
-    moveFile: { path: "a", to: "b" },
-    copyFile: { path: "a", to_node: "n" },
     createBoard: { name: "b" },
     moveTask: { column: "c" },
     updateTasks: { action: "archive" },
     putSchedule: { schedule: { cron: "0 9 * * *" } },
     previewSchedule: { cron: "0 9 * * *" },
     markInbox: { state: "read" },
+    moveFile: { path: "a", to: "b" },
+    copyFile: { path: "a", to_node: "n" },
     runShare: { input: "hi" },
     createWebhook: { url: "https://example.com/" },
   };
@@ -74,10 +74,13 @@ function sample(operation: (typeof OPERATIONS)[number]): readonly [path: string,
   return [path, { ...json(bodies[operation.method] ?? {}), method: operation.verb }];
 }
 
+/** Every operation, and every scope of each: more than the usual limit of a test on a busy machine. */
+const MATRIX = { timeout: 60_000 };
+
 describe("every operation over HTTP", () => {
   const unary = OPERATIONS.filter(({ streaming }) => !streaming);
 
-  test("reaches its handler with the whole message and the caller", async () => {
+  test("reaches its handler with the whole message and the caller", MATRIX, async () => {
     const { api, calls } = scriptedApi();
     await using gateway = await startGateway({ api });
     for (const operation of unary) {
@@ -89,25 +92,29 @@ describe("every operation over HTTP", () => {
     }
   });
 
-  test("needs a token with the scope of the row, and passes with it: all scopes against all operations", async () => {
-    const { api, calls } = scriptedApi();
-    const callers = new Map(SCOPES.map((scope) => [scope as string, callerWith([scope])]));
-    await using gateway = await startGateway({ api, callers });
-    for (const operation of unary) {
-      const [path, init] = sample(operation);
-      for (const token of ["", "wrong", ...SCOPES]) {
-        const before = calls.length;
-        const response = await gateway.fetch(path, { ...init, token });
-        await response.arrayBuffer();
-        const allowed =
-          (operation.scope === "none" && !(operation.mayHaveCaller === true && token === "wrong")) ||
-          SCOPES.some((scope) => scope === token && hasScope([scope], operation.scope as never));
-        const expected = allowed ? operation.successStatus : token === "" || token === "wrong" ? 401 : 403;
-        expect([operation.method, token, response.status]).toEqual([operation.method, token, expected]);
-        expect([operation.method, token, calls.length - before]).toEqual([operation.method, token, allowed ? 1 : 0]);
+  test(
+    "needs a token with the scope of the row, and passes with it: all scopes against all operations",
+    MATRIX,
+    async () => {
+      const { api, calls } = scriptedApi();
+      const callers = new Map(SCOPES.map((scope) => [scope as string, callerWith([scope])]));
+      await using gateway = await startGateway({ api, callers });
+      for (const operation of unary) {
+        const [path, init] = sample(operation);
+        for (const token of ["", "wrong", ...SCOPES]) {
+          const before = calls.length;
+          const response = await gateway.fetch(path, { ...init, token });
+          await response.arrayBuffer();
+          const allowed =
+            (operation.scope === "none" && !(operation.mayHaveCaller === true && token === "wrong")) ||
+            SCOPES.some((scope) => scope === token && hasScope([scope], operation.scope as never));
+          const expected = allowed ? operation.successStatus : token === "" || token === "wrong" ? 401 : 403;
+          expect([operation.method, token, response.status]).toEqual([operation.method, token, expected]);
+          expect([operation.method, token, calls.length - before]).toEqual([operation.method, token, allowed ? 1 : 0]);
+        }
       }
-    }
-  });
+    },
+  );
 });
 
 describe("input", () => {

@@ -100,6 +100,17 @@ async function ask(service: string, method: string, request: Json, over: Partial
   return (await handler?.(scope(over), method, Array.isArray(request) ? request : [request])) ?? null;
 }
 
+/** Makes a run one of the task T-7. */
+async function giveTask(runId: string): Promise<void> {
+  const { sql } = fleet.tenant.store;
+  await sql`INSERT INTO boards (id, workspace_id, name) VALUES ('board_1', ${ws}, 'of the test')`;
+  await sql`INSERT INTO board_columns (id, board_id, position, name, category) VALUES ('col_1', 'board_1', 0, 'c', 'todo')`;
+  await sql`
+    INSERT INTO tasks (id, workspace_id, number, board_id, column_id, rank, title, title_by, created_by)
+    VALUES ('task_1', ${ws}, 7, 'board_1', 'col_1', 'a', 't', 'person', 'u')`;
+  await sql`UPDATE runs SET task_id = 'task_1' WHERE id = ${runId}`;
+}
+
 async function turnOff(name: string): Promise<void> {
   await fleet.tenant.store.sql`
     UPDATE node_liveness SET seen_at = now() - interval '1 hour' WHERE node_id = (SELECT id FROM nodes WHERE name = ${name})`;
@@ -112,6 +123,7 @@ describe("documents of devices", () => {
       async () =>
         (await fleet.tenant.store.sql`SELECT 1 FROM runs WHERE id = ${run} AND node_id IS NOT NULL`).length === 1,
     );
+    await giveTask(run);
     expect(await tell(one, { "docs/a.md": "# Tea\n\nGreen tea.", "docs/x.png": "png", "src/a.md": "no" }, run)).toEqual(
       ["docs/a.md"],
     );
@@ -123,6 +135,8 @@ describe("documents of devices", () => {
       status: "indexed",
       version: 1,
       source: "run",
+      task_id: "task_1",
+      task_key: "T-7",
       run_id: run,
       node: "one",
       created_by: "user:admin",

@@ -2,6 +2,7 @@
 
 import { createHash } from "node:crypto";
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -214,6 +215,17 @@ describe("a walk", () => {
     utimesSync(join(dir, "a"), 1_000, 1_000);
     const second = (await scan(dir, first, signal)).index;
     expect([second.get("a")?.hash, second.get("b") === first.get("b")]).toEqual([sha("eno"), true]);
+  });
+
+  test.skipIf(process.getuid?.() === 0)("keeps what it cannot read just now", async () => {
+    put("docs/a.md", "a");
+    put("b", "b");
+    const { index } = await scan(dir, new Map(), signal);
+    chmodSync(join(dir, "docs"), 0);
+    rmSync(join(dir, "b"));
+    const { index: later } = await scan(dir, index, signal);
+    chmodSync(join(dir, "docs"), 0o700);
+    expect([...later.keys()].toSorted()).toEqual(["docs", "docs/a.md"]);
   });
 
   test("globs of a hostile .yaoignore are bounded", () => {

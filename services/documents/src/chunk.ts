@@ -79,7 +79,7 @@ function* linesOf(text: string): Generator<Line> {
 function noteHeading(headings: Map<number, string>, line: string): boolean {
   const [, marks = "", title = ""] = HEADING.exec(line) ?? [];
   if (marks === "") return false;
-  for (const level of [...headings.keys()]) if (level >= marks.length) headings.delete(level);
+  for (const level of headings.keys()) if (level >= marks.length) headings.delete(level);
   headings.set(marks.length, title.trim());
   return true;
 }
