@@ -114,7 +114,8 @@ function inState(sql: Sql, { workspaceId, runState }: TaskFilter): Fragment {
   const isOfRun = sql`coalesce(s.state = ANY (${[...(RUNS_OF_STATE[runState] ?? [])]}), false)`;
   switch (runState) {
     case "blocked":
-      return sql`AND NOT ${isActive} AND ${isBlocked(sql, workspaceId)}`;
+      // Few of many: they are looked up by id, not found by a look at every task.
+      return sql`AND t.id = ANY (ARRAY(${waiting(sql, workspaceId)})) AND NOT ${isActive} AND ${isBlocked(sql, workspaceId)}`;
     case "idle":
       return sql`AND s.task_id IS NULL AND NOT t.wants_start AND t.start_error = '' AND NOT ${isBlocked(sql, workspaceId)}`;
     case "queued":
@@ -131,13 +132,17 @@ function inState(sql: Sql, { workspaceId, runState }: TaskFilter): Fragment {
   }
 }
 
-// Of a task without an active run.
-function isBlocked(sql: Sql, workspaceId: string): Fragment {
-  return sql`((t.wants_start OR s.task_id IS NULL) AND t.id IN (
+// Ids of tasks that wait for one that is not done.
+function waiting(sql: Sql, workspaceId: string): Fragment {
+  return sql`
     SELECT l.task_id FROM task_links l JOIN tasks p ON p.id = l.blocked_by JOIN board_columns pc ON pc.id = p.column_id
     LEFT JOIN task_run_states ps ON ps.task_id = p.id
-    WHERE p.workspace_id = ${workspaceId} AND pc.category <> 'done' AND ps.state IS DISTINCT FROM 'succeeded'
-  ) AND t.column_id NOT IN (
+    WHERE p.workspace_id = ${workspaceId} AND pc.category <> 'done' AND ps.state IS DISTINCT FROM 'succeeded'`;
+}
+
+// Of a task without an active run.
+function isBlocked(sql: Sql, workspaceId: string): Fragment {
+  return sql`((t.wants_start OR s.task_id IS NULL) AND t.id IN (${waiting(sql, workspaceId)}) AND t.column_id NOT IN (
     SELECT c.id FROM board_columns c JOIN boards b ON b.id = c.board_id
     WHERE b.workspace_id = ${workspaceId} AND c.category IN ('done', 'cancelled')
   ))`;
