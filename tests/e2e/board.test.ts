@@ -5,9 +5,10 @@ import { join } from "node:path";
 
 import { until } from "@mesh/kernel";
 import type { InboxEntry, Task, TaskMessage } from "@mesh/proto";
+import { openStore } from "@mesh/store";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
-import type { ApiClient } from "../harness/api-client.ts";
+import { ApiClient } from "../harness/api-client.ts";
 import { TestMesh } from "../harness/test-mesh.ts";
 import { YaoHome } from "./yao-command.ts";
 
@@ -154,13 +155,25 @@ test("files that its runs write are what came of a task, and a task that waits f
   expect((await task(first.id)).outputs).toMatchObject([{ kind: "file", target: "docs/plan.md", node: "alpha" }]);
 });
 
-test("the history of the model is the conversation of the task", async () => {
+test("the history of the model is the conversation of the task, whoever of the workspace talks", async () => {
+  const wish = { name: "mia", user: "mia", scopes: ["tasks"] };
+  const { secret } = await other.call<{ secret: string }>("POST", "/v1/tokens", wish);
+  await other.call("PUT", "/v1/workspaces/default/members/mia", { role: "member" });
+  const mia = new ApiClient(other.url, secret);
   const made = await create({ message: "my name is Ada", start: true });
   await untilTask(made.id, ({ run_state }) => run_state === "succeeded");
-  await other.call("POST", `/v1/tasks/${made.id}/messages`, { text: "and again" });
+  await mia.call("POST", `/v1/tasks/${made.id}/messages`, { text: "and I am Mia" });
   await untilTask(made.id, ({ run_state, attempts }) => run_state === "succeeded" && attempts === 2);
-  const rows = await other.call<{ runs: { id: string }[] }>("GET", `/v1/tasks/${made.id}/runs`);
-  expect(rows.runs).toHaveLength(2);
+  await using store = openStore({ url: mesh.postgres.url, maxConnections: 1 });
+  const rows = await store.sql<{ user_id: string; chat_id: string; body: string }[]>`
+    SELECT user_id, chat_id, body FROM chat_messages WHERE chat_id = ${made.id} ORDER BY seq`;
+  expect(rows.map(({ user_id: owner }) => owner)).toEqual(Array(4).fill(made.id));
+  expect(
+    rows
+      .map(({ body }) => body)
+      .filter((body) => body.includes('"user"'))
+      .join(" "),
+  ).toMatch(/Ada.*Mia/);
 });
 
 test("a device that stops enters the feed", async () => {

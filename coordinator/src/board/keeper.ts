@@ -159,6 +159,16 @@ export class Keeper implements Service {
       task.id,
       messages.map(({ author = run.assistant_id, ...message }) => ({ ...message, author, runId: run.id })),
     );
+    for (const { author } of messages.filter(({ role }) => role === "user")) {
+      const actor = author === undefined || author === "" ? SYSTEM : `user:${author}`;
+      await insertActivity(tx, {
+        id: this.#deps.ids.next("act"),
+        taskId: task.id,
+        actor,
+        action: "answered",
+        detail: { run: run.id },
+      });
+    }
     const line = messages
       .filter(({ role, body }) => role === "assistant" && body["type"] === "text")
       .map(({ body }) => lastLineOf(textOfBody(body)))

@@ -298,3 +298,12 @@ test("a key is of the workspace that is named with it, and of no other", async (
   expect([(await board.get("default:T-1")).id, (await board.get("second:t-1")).id]).toEqual([here.id, there.id]);
   expect((await refusal(board.create({ title: "x", blocked_by: [there.id] }))).code).toBe("not_found");
 });
+
+test("a message that is sent again under its key is one message and one run", async () => {
+  const task = await board.create();
+  const sends = Array.from({ length: 20 }, () => board.send(task.id, "go", { idempotency_key: "m1" }));
+  expect(new Set((await Promise.all(sends)).map(({ effect }) => effect))).toEqual(new Set(["started"]));
+  const { messages } = await board.tasks.listTaskMessages({ task: task.id, before_seq: 0, limit: 0 }, board.admin);
+  expect([messages.length, (await board.get(task.id)).attempts]).toEqual([1, 1]);
+  expect((await refusal(board.send(task.id, "stop", { idempotency_key: "m1" }))).code).toBe("already_exists");
+});

@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 
 import { hasScope, SCOPES } from "../auth/caller.ts";
 import { OPERATIONS } from "./operations.ts";
+import { revisionConflict } from "../board/revision.ts";
 import { callerWith, startGateway } from "./testing/running-gateway.ts";
 import { scriptedApi } from "./testing/scripted-api.ts";
 
@@ -366,5 +367,22 @@ describe("conventions", () => {
     await expect(startGateway({ api: scriptedApi().api, config: { httpPort: gateway.httpPort } })).rejects.toThrow(
       /cannot listen for HTTP on 127.0.0.1:\d+.*YAO_HTTP_PORT/,
     );
+  });
+});
+
+test("what was refused for good says so to clients that send a conflict again by themselves", async () => {
+  const { api } = scriptedApi({
+    updateTask: () => Promise.reject(revisionConflict("task", 3, { task: { revision: 4, title: "Hers" } })),
+  });
+  await using gateway = await startGateway({ api });
+  const response = await gateway.fetch("/v1/tasks/T-1", {
+    method: "PATCH",
+    body: JSON.stringify({ title: "His", revision: 3 }),
+    headers: { "content-type": "application/json" },
+  });
+  expect([response.status, response.headers.get("x-should-retry")]).toEqual([409, "false"]);
+  expect(await response.json()).toMatchObject({
+    code: "aborted",
+    details: { code: "revision_conflict", task: { revision: 4, title: "Hers" } },
   });
 });
