@@ -13,6 +13,7 @@ import { ErrorBoundary } from "./error-boundary.tsx";
 
 const LoginPage = lazy(() => import("../pages/login/login-page.tsx"));
 const JoinPage = lazy(() => import("../pages/join/join-page.tsx"));
+const SharePage = lazy(() => import("../pages/share/share-page.tsx"));
 const Shell = lazy(() => import("./shell.tsx"));
 
 /** The whole page. */
@@ -26,6 +27,7 @@ export function App(): ReactNode {
             <Route path="/login" component={LoginPage} />
             <Route path="/setup" component={LoginPage} />
             <Route path="/join/:code?" component={JoinPage} />
+            <Route path="/s/:code" component={SharePage} />
             <Route path="/">
               <Redirect to="/board" replace />
             </Route>

@@ -16,13 +16,21 @@ export interface NavEntry {
 /** A page. */
 export interface PageRow {
   /** A pattern as wouter reads it. */
-  readonly path: string;
+  readonly path: string | RegExp;
   readonly page: ComponentType;
   readonly nav?: NavEntry;
 }
 
+const work = lazy(() => import("../pages/work/work-page.tsx"));
+
 /** All pages; the order of the rows is the order of the navigation. */
 export const PAGES: readonly PageRow[] = [
+  {
+    // One component for both: a task opens beside the board, which stays as it is.
+    path: /^\/(?<page>board|task)(?:\/(?<id>[^/]+))?\/?$/,
+    page: work,
+    nav: { key: "board", href: "/board", icon: "board", letter: "b" },
+  },
   {
     path: "/inbox",
     page: lazy(() => import("../pages/inbox/inbox-page.tsx")),

@@ -5,7 +5,7 @@
  */
 
 import { QueryClient, QueryClientProvider, useQuery } from "@tanstack/react-query";
-import { type ReactNode, Suspense, useEffect } from "react";
+import { lazy, type ReactNode, Suspense, useEffect } from "react";
 import { Redirect, Route, Switch, useLocation } from "wouter";
 
 import { ApiError } from "../api/error.ts";
@@ -14,7 +14,7 @@ import { listWorkspaces } from "../api/workspaces.ts";
 import { FeedProvider, useIsOffline } from "../feed/use-feed.tsx";
 import { LinkButton } from "../ui/button.tsx";
 import { Page } from "../ui/page.tsx";
-import { Empty, Failure, Loaded, Skeleton } from "../ui/state.tsx";
+import { Empty, Loaded, Skeleton } from "../ui/state.tsx";
 import { ErrorBoundary } from "./error-boundary.tsx";
 import { FirstWorkspace } from "./first-workspace.tsx";
 import { Navigation } from "./navigation.tsx";
@@ -25,6 +25,8 @@ import { ShortcutSheet } from "./shortcut-sheet.tsx";
 import { useKeyboard } from "./shortcuts.ts";
 import { useText } from "./text.ts";
 import { useWorkspaceChoice } from "./workspace.ts";
+
+const LastBoardView = lazy(() => import("../pages/board/last-board-view.tsx"));
 
 const MAX_RETRIES = 2;
 
@@ -48,7 +50,13 @@ export default function Shell(): ReactNode {
     if (status === "out") client.clear();
   }, [status, load]);
   if (status === "out") return <Redirect to={`/login?to=${encodeURIComponent(place + location.search)}`} replace />;
-  if (status === "failed") return <Failure error={error} onRetry={() => void load()} />;
+  if (status === "failed") {
+    return (
+      <Suspense fallback={<Skeleton lines={6} />}>
+        <LastBoardView error={error} onRetry={() => void load()} />
+      </Suspense>
+    );
+  }
   if (status === "unknown") return <Skeleton lines={6} />;
   return (
     <QueryClientProvider client={client}>
@@ -107,7 +115,7 @@ function Frame(): ReactNode {
             <Suspense fallback={<Skeleton lines={6} />}>
               <Switch>
                 {PAGES.map(({ path, page }) => (
-                  <Route key={path} path={path} component={page} />
+                  <Route key={String(path)} path={path} component={page} />
                 ))}
                 <Route>
                   <NotFound />

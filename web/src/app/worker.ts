@@ -11,7 +11,9 @@ export function registerWorker(): void {
   });
 }
 
-function watch(registration: ServiceWorkerRegistration): void {
+function watch(registration: ServiceWorkerRegistration | undefined): void {
+  // Some browsers that refuse workers say nothing instead of no.
+  if (registration === undefined) return;
   const hadOne = navigator.serviceWorker.controller !== null;
   navigator.serviceWorker.addEventListener("controllerchange", () => {
     if (hadOne) location.reload();

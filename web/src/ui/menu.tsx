@@ -20,7 +20,8 @@ export interface MenuItem {
 /** What a menu's button shows. */
 export interface MenuProps {
   readonly label: string;
-  readonly items: readonly MenuItem[];
+  /** A function is asked when the menu opens. */
+  readonly items: readonly MenuItem[] | (() => readonly MenuItem[]);
   /** What stands on the button; only an icon needs the label for readers. */
   readonly icon?: IconName;
   readonly text?: string;
@@ -57,7 +58,15 @@ export function Menu({ label, items, icon = "more", text, kind = "quiet", ...res
         <Icon name={icon} />
         {text}
       </Button>
-      {open && <MenuList id={id} label={label} items={items} anchor={button.current} onClose={close} />}
+      {open && (
+        <MenuList
+          id={id}
+          label={label}
+          items={typeof items === "function" ? items() : items}
+          anchor={button.current}
+          onClose={close}
+        />
+      )}
     </>
   );
 }

@@ -80,7 +80,7 @@ function Ways({ options, isSetup, isBusy, onEnter }: WaysProps): ReactNode {
       {isSetup && (
         <div className={style.setup}>
           <p>{say("setupText")}</p>
-          <code>yao login --web</code>
+          <code>yao web</code>
         </div>
       )}
       {options.passwords && <PasswordForm isBusy={isBusy} onEnter={onEnter} />}

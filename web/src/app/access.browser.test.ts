@@ -1,0 +1,154 @@
+/** axe on every route, in each theme, size and language, in a real browser under the policy that the page is served with. */
+
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+import { axe, DIST, launch, open, SKIP_REASON } from "../testing/browser.ts";
+import { FakeMesh } from "../testing/fake-mesh.ts";
+
+if (SKIP_REASON !== "") process.stderr.write(`skipped: ${SKIP_REASON}\n`);
+
+const LOOKS = (["light", "dark"] as const).flatMap((theme) =>
+  (["desktop", "phone"] as const).flatMap((size) =>
+    (["en", "zh-CN", "en-XA"] as const).map((locale) => ({ theme, size, locale })),
+  ),
+);
+
+/** Route, and what shows that it is there. */
+const ROUTES = [
+  ["/board", "[data-card]"],
+  ["/task/T-2", "[role=log] pre"],
+  ["/task/T-2?tab=runs", "li"],
+  ["/task/T-2?tab=trace", "[data-seq]"],
+  ["/task/T-2?tab=outputs", "[role=tabpanel] a"],
+  ["/task/T-2?tab=activity", "[role=tabpanel] time"],
+  ["/task/T-2?tab=details", "textarea"],
+  ["/task/T-999", "h1"],
+  ["/inbox", "li time"],
+  ["/nowhere", "h1"],
+  ["/s/abc", "ol li"],
+  ["/s/gone", "h1"],
+  ["/join/code", "button"],
+] as const;
+
+describe.skipIf(SKIP_REASON !== "")("accessibility", () => {
+  const mesh = new FakeMesh(DIST);
+  let browser: Browser;
+  let url: string;
+
+  beforeAll(async () => {
+    browser = await launch();
+    url = await mesh.listen();
+    const { state } = mesh;
+    state.seed(40);
+    const task = state.change("T-2", {
+      priority: "urgent",
+      labels: ["docs"],
+      summary: "It goes on.",
+      outputs: [{ kind: "file", title: "notes.md", target: "docs/notes.md", node: "laptop" }],
+      blocked_by: [{ id: "task_1", key: "T-1", title: "First", category: "todo" }],
+    });
+    state.activity.set(task.id, [{ id: "a1", at: task.created_at, actor: "ada", action: "created", detail: {} }]);
+    state.addMessage("T-2", "user", { type: "text", props: { content: "Write the **notes**" } });
+    const run = state.startRun("T-2");
+    const text = state.say(run.id, "M1");
+    text.add(
+      "# Notes\n\n> quoted\n\n- [ ] one\n- [x] two\n\n```js\nconst a = 1;\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n",
+    );
+    text.end();
+    state.emit(run.id, "message", {
+      type: "execute",
+      message_id: "M2",
+      props: { tool: "read", status: "error", output: "x" },
+    });
+    state.ask("T-2", {
+      id: "c1",
+      kind: "approval",
+      tool: "run",
+      arguments: { a: 1 },
+      text: "May I?",
+      choices: [],
+      arguments_cut: false,
+    });
+    state.inbox = [
+      {
+        id: "i1",
+        kind: "needs_input",
+        task_id: task.id,
+        task_key: "T-2",
+        title: "Notes",
+        workspace_id: "ws_1",
+        text: "May I?",
+        at: task.created_at,
+        read: false,
+        archived: false,
+      },
+    ];
+  });
+
+  afterAll(async () => {
+    await browser.close();
+    await mesh.close();
+  });
+
+  test.each(LOOKS)("no violation on any route: $theme, $size, $locale", async (look) => {
+    const found: string[] = [];
+    const { page, errors } = await open(browser, `${url}/join`, look);
+    for (const [path, sign] of ROUTES) {
+      await page.goto(url + path);
+      await page.locator(sign).first().waitFor();
+      const heading = await page.locator("h1:visible").count();
+      if (heading !== 1) found.push(`${path}: ${heading} headings of level 1`);
+      const sideways = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+      if (sideways) found.push(`${path}: scrolls sideways`);
+      found.push(...(await axe(page)).map((line) => `${path}: ${line}`));
+      found.push(...errors.splice(0).map((line) => `${path}: ${line}`));
+    }
+    await page.context().close();
+    expect(found).toEqual([]);
+  });
+
+  test.each(["light", "dark"] as const)("no violation in dialogs and menus: %s", async (theme) => {
+    const found: string[] = [];
+    const { page, errors } = await open(browser, `${url}/task/T-2`, { theme });
+    const look = async (what: string): Promise<void> => {
+      found.push(...(await axe(page)).map((line) => `${what}: ${line}`));
+    };
+    await page.getByRole("button", { name: "Approve" }).first().waitFor();
+    for (const item of ["Make it a task agent…", "Share…"]) {
+      await page.getByRole("button", { name: "More for T-2" }).click();
+      await page.getByRole("menu").waitFor();
+      await look(`menu before ${item}`);
+      await page.getByRole("menuitem", { name: item }).click();
+      await page.getByRole("dialog").getByRole("button").nth(1).waitFor();
+      await look(item);
+      await page.keyboard.press("Escape");
+      await page.getByRole("dialog").waitFor({ state: "detached" });
+    }
+    await page.goto(`${url}/board`);
+    await page.locator("[data-card]").first().waitFor();
+    await page.keyboard.press("?");
+    await page.getByRole("dialog").waitFor();
+    await look("shortcuts");
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("c");
+    await page.getByRole("dialog").waitFor();
+    await look("composer");
+    expect([...found, ...errors]).toEqual([]);
+    await page.context().close();
+  });
+
+  test.each(["light", "dark"] as const)("no violation on the log-in page: %s", async (theme) => {
+    mesh.state.isLoggedIn = false;
+    try {
+      for (const size of ["desktop", "phone"] as const) {
+        const { page, errors } = await open(browser, `${url}/login`, { theme, size });
+        await page.getByRole("button").first().waitFor();
+        expect([...(await axe(page)), ...errors]).toEqual([]);
+        await page.context().close();
+      }
+    } finally {
+      mesh.state.isLoggedIn = true;
+    }
+  });
+});
