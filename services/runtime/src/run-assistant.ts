@@ -200,7 +200,8 @@ async function remember(
   await ports.state.call("chat", "Append", [said as unknown as Json], signal);
 }
 
-function outcomeOf({ completion, next }: AgentResponse, spoken: SpokenText, { stats }: RunShared): RunOutcome {
+function outcomeOf(response: AgentResponse, spoken: SpokenText, { stats }: RunShared): RunOutcome {
+  const { completion, next } = response;
   // A model that only called tools has said nothing; what the hooks have sent is what was said.
   const said = completion === undefined || completion.content === "" ? spoken.text : completion.content;
   const made = next === undefined || next === null ? "" : typeof next === "string" ? next : JSON.stringify(next);
@@ -209,6 +210,7 @@ function outcomeOf({ completion, next }: AgentResponse, spoken: SpokenText, { st
     finish_reason: completion?.finish_reason ?? "skipped",
     usage: usageOf(stats),
     ...(next === undefined ? {} : { next }),
+    response,
   };
 }
 

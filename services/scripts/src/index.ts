@@ -10,6 +10,7 @@ export type {
   ScriptProgram,
   ScriptResult,
   ScriptStats,
+  TestSeed,
 } from "./call.ts";
 export { type ScriptLimit, ScriptError, ScriptLimitError } from "./host/script-error.ts";
 export { ScriptHost, type ScriptHostDeps, type ScriptHostOptions } from "./host/script-host.ts";

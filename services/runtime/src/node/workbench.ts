@@ -8,7 +8,7 @@ import type { Log } from "@mesh/agent";
 import type { App } from "@mesh/assistants";
 import { type Clock, errorText } from "@mesh/kernel";
 import { McpClients } from "@mesh/mcp";
-import { HttpClient, ScriptBundler, ScriptHost } from "@mesh/scripts";
+import { HttpClient, type ProcessRegistry, ScriptBundler, ScriptHost } from "@mesh/scripts";
 
 import type { OpCaller } from "../op/op-table.ts";
 import { callToolProcess, runProcesses } from "../process/run-process.ts";
@@ -78,6 +78,8 @@ export class Workbench implements AsyncDisposable {
     const { clock, dir } = this.#options;
     const reader = { read: (path: string): string | undefined => app.file(path) };
     const env = (name: string): string | undefined => (Object.hasOwn(variables, name) ? variables[name] : undefined);
+    let processes: ProcessRegistry | undefined;
+    const registry = (): ProcessRegistry => (processes ??= runProcesses({ clock, http: this.#http, state, env }));
     return {
       state,
       mcp: this.#mcp,
@@ -86,7 +88,10 @@ export class Workbench implements AsyncDisposable {
         program: (path) => this.#bundler.bundle(reader, path),
         call: (call, ops, signal) => this.#scripts.call(call, ops, signal),
         http: this.#http,
-        processes: runProcesses({ clock, http: this.#http, state, env }),
+        // Most runs call no process.
+        get processes() {
+          return registry();
+        },
       },
     };
   }
