@@ -1,4 +1,4 @@
-/** MCP: clients of the servers an app uses, and a server over what an embedder offers. */
+/** MCP: clients of the servers an app uses. The server over what an embedder offers is in `@mesh/mcp/server`. */
 
 export {
   callAll,
@@ -39,8 +39,3 @@ export {
 export { type McpLog } from "./session-keeper.ts";
 export { type ToolAddress, ToolNames } from "./tool-name.ts";
 export { parseToolResult, toolResultText } from "./tool-result.ts";
-export { serveNodeRequest } from "./node-http.ts";
-export { type McpHttp, type McpHttpDeps, type McpHttpOptions } from "./serve-http.ts";
-export { type StdioStreams } from "./serve-stdio.ts";
-export { createMcpServer, type McpServer } from "./server.ts";
-export { type McpCompletion, type McpLogLevel, type McpServed, type McpServerDefinition } from "./server-definition.ts";

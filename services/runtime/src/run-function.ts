@@ -7,7 +7,7 @@ import { type Json, MeshError } from "@mesh/kernel";
 
 import { callAgent } from "./agent-call.ts";
 import { AgentContext } from "./agent-context.ts";
-import { opsOf } from "./op/ops.ts";
+import { lazyOps } from "./op/lazy-ops.ts";
 import { type Emit, OutputQueue } from "./output-queue.ts";
 import { OutputIds, OutputStream } from "./output-stream.ts";
 import type { RunInput, RunPorts } from "./run-input.ts";
@@ -28,7 +28,7 @@ export async function runFunction(
     write: (message) => queue.push(message),
     drained: () => queue.drained(),
     callAgent,
-    opsOf,
+    opsOf: lazyOps,
   });
   const out = new OutputStream(ports.clock, (message) => shared.write(message), { ids: new OutputIds() });
   const trace = new Trace(input.context.runId, ports.clock, () => undefined);

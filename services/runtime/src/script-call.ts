@@ -102,7 +102,7 @@ export async function callScript(
   const all = ctxAt === "none" ? args : args.toSpliced(place[ctxAt], 0, ctx);
   const result = await scripts.call(
     { program, fn, args: all, label, contextMemory: context.contextMemory, depth, limits },
-    context.shared.opsOf({ context, assistantId, scripts: depth + 1 }),
+    await context.shared.opsOf({ context, assistantId, scripts: depth + 1 }),
     signal,
   );
   if (result.kind === "returned") return result.value;

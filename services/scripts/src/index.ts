@@ -30,8 +30,5 @@ export {
   type ProcessOutcome,
 } from "./op.ts";
 export type { ProcessCaller, Scope } from "./process/process-caller.ts";
-export { addressedGroup, functionGroup, type ProcessGroup } from "./process/process-group.ts";
-export { ProcessRegistry } from "./process/process-registry.ts";
-export { type StandardProcessDeps, standardProcesses } from "./process/standard-processes.ts";
 export type { StoreOperation, StorePort } from "./process/store-port.ts";
 export { HttpClient } from "./process/http-client.ts";

@@ -12,6 +12,7 @@ import { InvalidArgumentError } from "commander";
 
 import type { Cli, CommonFlags } from "../cli.ts";
 import { exitCodeOf, type StopSignal } from "../terminal/interrupt.ts";
+import { LiveOutput } from "../terminal/live-output.ts";
 import { openModels } from "./agent-model.ts";
 import { packageVersion } from "./version.ts";
 
@@ -54,9 +55,11 @@ export async function evalAgent(cli: Cli, args: readonly string[], flags: EvalFl
   const { ConsoleReport, EventReport, runEval } = await import("@mesh/eval/local");
   const { input, inputText, agent } = await inputOf(cli, args, flags);
   const isVerbose = flags.verbose === true;
-  const write = (text: string): void => cli.terminal.out(text);
+  const live = new LiveOutput(cli.terminal, cli.clock);
+  const write = (text: string): void => live.write(text);
+  const progress = (line: string): void => live.progress(line);
   const reporter =
-    flags.json === true ? new EventReport(write, { isVerbose }) : new ConsoleReport(write, { isVerbose });
+    flags.json === true ? new EventReport(write, { isVerbose }) : new ConsoleReport(write, { isVerbose, progress });
   const request = requestOf({ input, inputText, ...(agent === undefined ? {} : { agent }) }, flags);
   const stop = new AbortController();
   let stopped: StopSignal | undefined;
@@ -64,6 +67,7 @@ export async function evalAgent(cli: Cli, args: readonly string[], flags: EvalFl
     stopped ??= signal;
     stop.abort(new MeshError("cancelled", "interrupted"));
     // What is being cleaned up is left behind.
+    live.close();
     if (count > 1) process.exit(exitCodeOf(signal));
   });
   const scratchDir = await mkdtemp(join(tmpdir(), "yao-eval-"));
@@ -82,6 +86,7 @@ export async function evalAgent(cli: Cli, args: readonly string[], flags: EvalFl
     const { exitCode } = await runEval(request, deps, AbortSignal.any([stop.signal, cli.terminal.closed]));
     return stopped === undefined ? exitCode : exitCodeOf(stopped);
   } finally {
+    live.close();
     unlisten();
     await models[Symbol.asyncDispose]();
     await rm(scratchDir, { recursive: true, force: true });

@@ -60,14 +60,16 @@ async function evaluateOne(
   judges: Judges,
   signal: AbortSignal,
 ): Promise<AssertionResult> {
-  const head = { type: assertion.type, ...(assertion.negate === true ? { negate: true } : {}) };
+  const { type } = assertion;
+  const sense = assertion.negate === true ? { negate: true } : {};
   try {
     const finding = await judge(assertion, judged, judges, signal);
     const holds = finding.holds !== (assertion.negate === true);
     const { expected, actual, message, validation } = finding;
     return {
-      ...head,
+      type,
       status: holds ? "passed" : "failed",
+      ...sense,
       ...(holds && validation === undefined
         ? {}
         : { message: holds ? message : (assertion.message ?? negated(assertion, message)) }),
@@ -77,7 +79,7 @@ async function evaluateOne(
     };
   } catch (error) {
     if (signal.aborted) throw error;
-    return { ...head, status: "error", message: MeshError.from(error).message };
+    return { type, status: "error", message: MeshError.from(error).message, ...sense };
   }
 }
 

@@ -68,7 +68,7 @@ export class LocalHost implements EvalHost, AsyncDisposable {
   readonly #shared: LocalState;
   readonly #bundler = new ScriptBundler();
   readonly #commandEnv: Readonly<Record<string, string | undefined>>;
-  readonly #timezone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  #timezone: string | undefined;
   #seats = 0;
 
   constructor(options: LocalHostOptions) {
@@ -95,9 +95,9 @@ export class LocalHost implements EvalHost, AsyncDisposable {
     const shared = this.#bench.portsOf({ app: this.app, state, variables, commandEnv: this.#commandEnv });
     const ports: RunPorts = {
       clock,
-      ...shared,
       providers: this.#providers,
       prices: this.#prices,
+      ...shared,
       files: new WorkspaceFiles({ clock, dir: folder, env: this.#commandEnv }),
       ...(random === undefined ? {} : { random }),
     };
@@ -136,7 +136,7 @@ export class LocalHost implements EvalHost, AsyncDisposable {
         userId,
         chatId,
         locale,
-        timezone: this.#timezone,
+        timezone: (this.#timezone ??= Intl.DateTimeFormat().resolvedOptions().timeZone),
         authorized,
         ...(client === undefined ? {} : { client }),
         ...(referer === undefined ? {} : { referer }),
@@ -164,9 +164,10 @@ class LocalSeat implements Seat {
   }
 
   async ask(question: Question, signal: AbortSignal): Promise<Answer> {
-    const { ports, input } = this.#parts;
-    this.#isUsed ||= usesFolder(question.agentId, input(question).app);
-    const outcome = await runAssistant(input(question), ports, this.#emit, signal);
+    const { ports } = this.#parts;
+    const input = this.#parts.input(question);
+    this.#isUsed ||= usesFolder(question.agentId, input.app);
+    const outcome = await runAssistant(input, ports, this.#emit, signal);
     if ("pending" in outcome) {
       throw new MeshError(
         "failed_precondition",

@@ -16,14 +16,10 @@ import type { CaseSettings } from "../run/case-run.ts";
 import { identityOf, type IdentitySettings } from "../run/identity.ts";
 import { hookLookup, runSession, type SessionSettings } from "../run/session.ts";
 import type { Summary } from "../stat/tally.ts";
-import { generateCases, scriptCases, targetOf } from "./case-maker.ts";
 import type { EvalDeps, EvalOutcome, EvalRequest } from "./eval-request.ts";
 import { LocalHost } from "./local-host.ts";
 import { loadTarget, prepareCases, type PreparedCases, type PreparedEval, readContextFile } from "./prepare.ts";
 import { openBook } from "./result-book.ts";
-import { runTestEval } from "./run-test-eval.ts";
-import { storedAnswers } from "./stored-answer.ts";
-import { agentReport, writeReport, writeStepSummary } from "./write-report.ts";
 
 /** Runs it. Rejects when it cannot begin. */
 export async function runEval(request: EvalRequest, deps: EvalDeps, signal: AbortSignal): Promise<EvalOutcome> {
@@ -50,7 +46,9 @@ export async function runEval(request: EvalRequest, deps: EvalDeps, signal: Abor
   };
   try {
     const run = { request, deps, target, host, identity };
-    return request.input.kind === "tests" ? await runTestEval(run, signal) : await runCaseEval(run, signal);
+    if (request.input.kind !== "tests") return await runCaseEval(run, signal);
+    const { runTestEval } = await import("./run-test-eval.ts");
+    return await runTestEval(run, signal);
   } finally {
     await host[Symbol.asyncDispose]();
   }
@@ -80,7 +78,7 @@ async function runCaseEval(run: PreparedEval, signal: AbortSignal): Promise<Eval
     return { exitCode: 0 };
   }
   const paths = await outputPaths(request, deps);
-  const stored = request.regrade === undefined ? undefined : await storedAnswers(resolve(request.cwd, request.regrade));
+  const stored = await storedOf(request);
   const book = await openBook(run, prepared, paths.log);
   const startedMs = deps.clock.monotonic();
   const end = await runSession(
@@ -100,10 +98,17 @@ async function runCaseEval(run: PreparedEval, signal: AbortSignal): Promise<Eval
   return { exitCode: isGood ? 0 : 1 };
 }
 
+async function storedOf({ regrade, cwd }: EvalRequest): Promise<CaseSettings["stored"]> {
+  if (regrade === undefined) return undefined;
+  const { storedAnswers } = await import("./stored-answer.ts");
+  return storedAnswers(resolve(cwd, regrade));
+}
+
 async function madeCases(
   { request, target, host, identity }: PreparedEval,
   signal: AbortSignal,
 ): Promise<readonly Json[]> {
+  const { generateCases, scriptCases, targetOf } = await import("./case-maker.ts");
   const { input } = request;
   const about = targetOf(target.agentId, target.app);
   const agentId = input.kind === "generator" ? input.agentId : target.agentId;
@@ -181,8 +186,12 @@ async function report(
   reporter.onEnd(summary, warnings);
   if (paths.log === undefined) return;
   const { GITHUB_STEP_SUMMARY: step } = run.deps.env;
-  if (step !== undefined && step !== "") await writeStepSummary({ log: paths.log, start, summary }, step);
+  if (step !== undefined && step !== "") {
+    const { writeStepSummary } = await import("./write-report.ts");
+    await writeStepSummary({ log: paths.log, start, summary }, step);
+  }
   if (paths.report !== undefined) {
+    const { agentReport, writeReport } = await import("./write-report.ts");
     const source = { log: paths.log, start, summary };
     if (run.request.reporter === undefined) await writeReport(source, paths.report);
     else await agentReport(source, paths.report, run);

@@ -3,7 +3,7 @@
 import { textOfOutput } from "../assert/answer.ts";
 import type { EvalCase } from "../eval-case.ts";
 import type { CaseUnit } from "../run/case-run.ts";
-import type { CaseResult, TurnResult } from "../result.ts";
+import type { CaseResult, Status, TurnResult } from "../result.ts";
 import { type CaseTally, type Summary } from "../stat/tally.ts";
 import { stabilityName } from "../stat/stability.ts";
 import type { EvalPlan, EvalReporter } from "./reporter.ts";
@@ -12,18 +12,30 @@ import { durationText, intervalText, percentText, plainText, preview } from "./t
 const BAR = "═".repeat(60);
 const PREVIEW_CHARS = 50;
 const OUTPUT_CHARS = 100;
+const BAR_CHARS = 20;
+
+/** How an eval is shown. */
+export interface ConsoleReportOptions {
+  readonly isVerbose: boolean;
+  /** Hears how far the eval is, in one line, after every result. */
+  readonly progress?: (line: string) => void;
+}
 
 /** See the file comment. */
 export class ConsoleReport implements EvalReporter {
   readonly #write: (text: string) => void;
   readonly #isVerbose: boolean;
+  readonly #progress: ((line: string) => void) | undefined;
   /** Lines of cases that run, so that those of two cases do not mix. */
   readonly #held = new Map<string, string[]>();
   #plan: EvalPlan | undefined;
+  #done = 0;
+  #bad = 0;
 
-  constructor(write: (text: string) => void, options: { readonly isVerbose: boolean }) {
+  constructor(write: (text: string) => void, options: ConsoleReportOptions) {
     this.#write = write;
     this.#isVerbose = options.isVerbose;
+    this.#progress = options.progress;
   }
 
   onPlan(plan: EvalPlan): void {
@@ -72,9 +84,20 @@ export class ConsoleReport implements EvalReporter {
       return;
     }
     this.#verdict(result, test);
+    this.#count(status);
     if (this.#isVerbose && output !== null) this.#line(`  └─ Output: ${preview(output, OUTPUT_CHARS)}`);
     if (error !== undefined && status !== "skipped") this.#line(`  └─ ${plainText(error).replaceAll("\n", "\n     ")}`);
     for (const warning of warnings) this.#line(`  └─ warning: ${plainText(warning)}`);
+  }
+
+  #count(status: Status): void {
+    this.#done += 1;
+    if (status !== "passed" && status !== "skipped") this.#bad += 1;
+    if (this.#progress === undefined || this.#plan === undefined) return;
+    const all = this.#plan.cases.length * this.#plan.runs;
+    const filled = Math.floor((this.#done / Math.max(1, all)) * BAR_CHARS);
+    const bar = "█".repeat(Math.min(BAR_CHARS, filled)).padEnd(BAR_CHARS, "░");
+    this.#progress(`${bar} ${this.#done}/${all}${this.#bad === 0 ? "" : `, ${this.#bad} did not pass`}`);
   }
 
   #verdict({ id, run, status, input, metadata, duration_ms: ms }: CaseResult, { dialogue }: EvalCase): void {

@@ -66,8 +66,9 @@ export async function runCase(
   signal: AbortSignal,
 ): Promise<CaseResult | undefined> {
   const { test, run } = unit;
-  const head = { id: test.id, run, hash: test.hash, input: test.raw["input"] ?? null, ...described(test) };
-  if (test.isSkipped) return { ...head, status: "skipped", output: null, duration_ms: 0 };
+  const { id, hash, raw } = test;
+  const head = { id, run, hash, input: raw["input"] ?? null, output: null, duration_ms: 0, ...described(test) };
+  if (test.isSkipped) return { status: "skipped", ...head };
   const startedMs = deps.clock.monotonic();
   const identity = identityOf(unit, settings.identity);
   const log = (text: string): void => deps.onLog(test.id, text);

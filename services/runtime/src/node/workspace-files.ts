@@ -36,11 +36,16 @@ const MAX_SHOWN_CHARS = 200;
 /** See the file comment. */
 export class WorkspaceFiles implements FilePort {
   readonly #options: WorkspaceFilesOptions;
-  readonly #sandbox: PathSandbox;
+  #judge: PathSandbox | undefined;
 
   constructor(options: WorkspaceFilesOptions) {
     this.#options = options;
-    this.#sandbox = new PathSandbox({ cwd: options.dir, roots: [options.dir] });
+  }
+
+  /** Made when a path is judged first: most runs touch no file. */
+  get #sandbox(): PathSandbox {
+    const { dir } = this.#options;
+    return (this.#judge ??= new PathSandbox({ cwd: dir, roots: [dir] }));
   }
 
   async read(path: string): Promise<Uint8Array> {

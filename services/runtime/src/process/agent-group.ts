@@ -1,7 +1,7 @@
 /** `agent.Call`: an agent without a reader, asked by its id and given so long to answer. */
 
 import { isObject, type Json, type JsonObject } from "@mesh/kernel";
-import { functionGroup, type ProcessGroup } from "@mesh/scripts";
+import { functionGroup, type ProcessGroup } from "@mesh/scripts/process";
 
 import type { AgentContext } from "../agent-context.ts";
 import { readChatMessages } from "../chat-message.ts";

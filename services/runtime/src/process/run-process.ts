@@ -11,7 +11,7 @@ import {
   type ProcessRegistry,
   standardProcesses,
   type StandardProcessDeps,
-} from "@mesh/scripts";
+} from "@mesh/scripts/process";
 
 import { ChunkTap } from "../op/chunk-tap.ts";
 import { outcomeOf } from "../op/llm-op.ts";
