@@ -56,14 +56,19 @@ async function open(clock: Clock, dir: string, app: App): Promise<Opened> {
     const db = modelDb(store);
     await migrateModels(db, catalog, { workspaceId: WORKSPACE, app: "eval" });
     const service = new ModelService({ db });
-    return {
-      close,
-      call: ({ workspaceId: teamId, userId }, method, [modelId, ...args]) => {
-        if (typeof modelId !== "string")
-          throw new MeshError("invalid_argument", "a model call needs the id of a model");
-        return service.call({ scope: { workspaceId: WORKSPACE, teamId, userId }, catalog, modelId, method, args });
-      },
+    const call: ModelCalls = async ({ workspaceId: teamId, userId }, method, [modelId, ...args]) => {
+      if (typeof modelId !== "string") throw new MeshError("invalid_argument", "a model call needs the id of a model");
+      const scope = { workspaceId: WORKSPACE, teamId, userId };
+      if (modelId !== "") return service.call({ scope, catalog, modelId, method, args });
+      // `models.migrate` and `models.cleanup` of hooks around an eval: the database is the eval's own.
+      if (/^migrate$/i.test(method)) return null;
+      if (!/^cleanup$/i.test(method)) throw new MeshError("not_found", `there is no process "models.${method}"`);
+      for (const each of app.models.keys()) {
+        await service.call({ scope, catalog, modelId: each, method: "DestroyWhere", args: [{}] });
+      }
+      return null;
     };
+    return { close, call };
   } catch (error) {
     await close();
     throw error;

@@ -21,6 +21,7 @@ import { findAgent, findAppRoot } from "./app-root.ts";
 import { withBuiltInAgents } from "./built-in-agent.ts";
 import type { EvalDeps, EvalRequest } from "./eval-request.ts";
 import { resolveNames } from "./resolve-name.ts";
+import { testModule } from "./test-module.ts";
 
 /** The app and the assistant under test. */
 export interface EvalTarget {
@@ -58,7 +59,9 @@ export async function loadTarget({ input, agent, appDir, cwd }: EvalRequest, env
     throw new MeshError("invalid_argument", "say which assistant the cases are for with -n ID");
   }
   try {
-    return { app, root, agentId: await findAgent(agent, from, root, app) };
+    // Tests name their assistant themselves.
+    const named = input.kind === "tests" && agent === undefined ? testModule(input.module, agent, app).agentId : agent;
+    return { app, root, agentId: await findAgent(named, from, root, app) };
   } catch (error) {
     // An assistant that is missing because of a mistake in its files is not simply not there.
     const errors = problems.filter(({ severity }) => severity === "error");

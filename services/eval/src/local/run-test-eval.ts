@@ -2,7 +2,6 @@
 
 import { extname, resolve } from "node:path";
 
-import type { App } from "@mesh/assistants";
 import { isObject, MeshError, rfc3339 } from "@mesh/kernel";
 
 import { LogFile } from "../report/log-file.ts";
@@ -12,6 +11,7 @@ import type { CaseUnit } from "../run/case-run.ts";
 import { Tally } from "../stat/tally.ts";
 import type { EvalDeps, EvalOutcome } from "./eval-request.ts";
 import { chosenNames, type PreparedEval } from "./prepare.ts";
+import { testModule } from "./test-module.ts";
 
 /** Runs the test functions of a module. */
 export async function runTestEval(
@@ -69,28 +69,6 @@ export async function runTestEval(
   }
   if (signal.aborted) return { exitCode: 130 };
   return { exitCode: summary.complete && summary.failed + summary.errors + summary.timeouts === 0 ? 0 : 1 };
-}
-
-/** The test file behind `<assistant>.<module>`: the longest name of an assistant wins. */
-export function testModule(
-  module: string,
-  agentId: string | undefined,
-  app: Pick<App, "scripts" | "assistants">,
-): { readonly path: string; readonly agentId: string } {
-  const bare = module.replace(/^scripts\./, "").replace(/^(?:agents|assistants)\.(?=.)/, "");
-  const parts = bare.split(".");
-  const splits = parts.map(
-    (_part, at) => [parts.slice(0, parts.length - at).join("."), parts.slice(parts.length - at).join(".")] as const,
-  );
-  const owners = [...(agentId === undefined ? [] : [[agentId, bare] as const]), ...splits];
-  for (const [owner, name] of owners) {
-    if (!app.assistants.has(owner) || name === "") continue;
-    const file = app.scripts.get(`agents.${owner}.${name}_test`) ?? app.scripts.get(`agents.${owner}.${name}`);
-    if (file?.kind === "test") return { path: file.path, agentId: owner };
-  }
-  const tests = [...app.scripts.values()].filter(({ kind }) => kind === "test").map(({ path }) => path);
-  const there = tests.length === 0 ? "the app has no *_test.ts" : `there are ${tests.slice(0, 10).join(", ")}`;
-  throw new MeshError("not_found", `there are no tests behind "${module}"; ${there}`);
 }
 
 function unitOf(name: string, run: number, path: string): CaseUnit {
