@@ -5,6 +5,7 @@
  * H2  What a seat's folder holds is removed with it.
  */
 
+import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -243,7 +244,9 @@ class LocalSeat implements Seat {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#isUsed) await rm(this.#parts.folder, { recursive: true, force: true });
+    const { folder } = this.#parts;
+    // Most hooks write nothing, and removing what is not there costs more than to look.
+    if (this.#isUsed && existsSync(folder)) await rm(folder, { recursive: true, force: true });
   }
 
   #judge(output: Json, agentId: string, options: JsonObject, signal: AbortSignal): ReturnType<typeof askValidator> {

@@ -46,7 +46,7 @@ export async function openBook(
   const isResumed = request.resume !== undefined && path !== undefined;
   if (isResumed) {
     const state = await readLogState(path, (row) => tally.add(row));
-    requireSameSuite(state.done, prepared, path);
+    requireSameSuite(state.done, prepared, { path, runs: request.runs });
     for (const [key, hash] of state.done) done.set(key, hash);
     ({ durationMs } = state);
   }
@@ -125,13 +125,17 @@ function startRow({ request, deps, target, identity }: PreparedEval, { cases }: 
 }
 
 /** Going on is for the same cases: one that was changed would be two cases under one id. */
-function requireSameSuite(done: ReadonlyMap<string, string>, { cases }: PreparedCases, path: string): void {
-  const hashes = new Map(cases.map((test) => [test.id, test.hash]));
+function requireSameSuite(
+  done: ReadonlyMap<string, string>,
+  { cases }: PreparedCases,
+  { path, runs }: { readonly path: string; readonly runs: number },
+): void {
   const changed = new Set<string>();
-  for (const [key, hash] of done) {
-    const id = key.slice(0, key.indexOf("\u0000"));
-    const now = hashes.get(id);
-    if (now !== undefined && now !== hash) changed.add(id);
+  for (const { id, hash } of cases) {
+    for (let run = 1; run <= runs; run += 1) {
+      const before = done.get(runKey(id, run));
+      if (before !== undefined && before !== hash) changed.add(id);
+    }
   }
   if (changed.size === 0) return;
   const ids = [...changed].slice(0, 10).join(", ");

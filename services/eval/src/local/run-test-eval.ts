@@ -6,6 +6,7 @@ import { isObject, MeshError, rfc3339 } from "@mesh/kernel";
 
 import { LogFile } from "../report/log-file.ts";
 import { writeWhole } from "../report/report-source.ts";
+import type { CaseResult } from "../result.ts";
 import { runTests, type TestFunctionResult } from "../run/script-test.ts";
 import type { CaseUnit } from "../run/case-run.ts";
 import { Tally } from "../stat/tally.ts";
@@ -90,7 +91,7 @@ function unitOf(name: string, run: number, path: string): CaseUnit {
 function caseRow(
   { name, run, status, duration_ms, error, assertion }: TestFunctionResult,
   path: string,
-): Parameters<Tally["add"]>[0] {
+): CaseResult {
   return {
     id: name,
     run,

@@ -19,7 +19,7 @@ import {
 
 import { type CancelTimer, type Clock, errorText, MeshError } from "@mesh/kernel";
 
-import { type LogRow, readRow, type ResultRow, rowLine, type StartRow } from "./log-row.ts";
+import { type LogRow, readRow, type ResultHead, resultHead, rowLine, type StartRow } from "./log-row.ts";
 
 const CHUNK_BYTES = 256 * 1024;
 const SYNC_MS = 200;
@@ -77,6 +77,16 @@ export class LogFile {
 
 /** The rows of a log, in order; lines that are none are left out. */
 export async function* logRows(path: string): AsyncGenerator<LogRow> {
+  for await (const lines of logLines(path)) {
+    for (const line of lines) {
+      const row = line === "" ? undefined : readRow(line);
+      if (row !== undefined) yield row;
+    }
+  }
+}
+
+/** The lines of a log, as many at a time as were read at once. */
+async function* logLines(path: string): AsyncGenerator<readonly string[]> {
   const stream = createReadStream(path, { encoding: "utf8", highWaterMark: CHUNK_BYTES });
   let rest: string[] = [];
   try {
@@ -86,21 +96,14 @@ export async function* logRows(path: string): AsyncGenerator<LogRow> {
       const last = lines.pop();
       rest.push(head);
       if (last === undefined) continue;
-      yield* rowsIn([rest.join(""), ...lines]);
+      yield [rest.join(""), ...lines];
       rest = [last];
     }
-    yield* rowsIn([rest.join("")]);
+    yield [rest.join("")];
   } catch (error) {
     throw new MeshError("not_found", `cannot read ${path}: ${errorText(error)}`, { cause: error });
   } finally {
     stream.destroy();
-  }
-}
-
-function* rowsIn(lines: readonly string[]): Generator<LogRow> {
-  for (const line of lines) {
-    const row = line === "" ? undefined : readRow(line);
-    if (row !== undefined) yield row;
   }
 }
 
@@ -118,16 +121,25 @@ export function runKey(id: string, run: number): string {
 }
 
 /** Reads a log to go on with it; `onResult` sees every result. */
-export async function readLogState(path: string, onResult: (row: ResultRow) => void): Promise<LogState> {
+export async function readLogState(path: string, onResult: (row: ResultHead) => void): Promise<LogState> {
   let start: StartRow | undefined;
   let durationMs = 0;
   const done = new Map<string, string>();
-  for await (const row of logRows(path)) {
-    if (row.type === "start") start ??= row;
-    else if (row.type === "summary") durationMs = row.duration_ms;
-    else if (row.type === "result") {
-      done.set(runKey(row.id, row.run), row.hash);
-      onResult(row);
+  const take = (head: ResultHead): void => {
+    done.set(runKey(head.id, head.run), head.hash);
+    onResult(head);
+  };
+  for await (const lines of logLines(path)) {
+    for (const line of lines) {
+      const head = resultHead(line);
+      if (head !== undefined) {
+        take(head);
+        continue;
+      }
+      const row = line === "" ? undefined : readRow(line);
+      if (row?.type === "start") start ??= row;
+      else if (row?.type === "summary") durationMs = row.duration_ms;
+      else if (row?.type === "result") take(row);
     }
   }
   if (start === undefined) {

@@ -2,7 +2,7 @@
 
 import { isObject, type Json, type JsonObject } from "@mesh/kernel";
 
-import type { CaseResult } from "../result.ts";
+import type { CaseResult, Spent, Status } from "../result.ts";
 import type { Summary } from "../stat/tally.ts";
 
 /** The first row: what was run, with what. */
@@ -43,8 +43,39 @@ const LONE_ESCAPE = /(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g;
 
 /** A row as one line. Halves of characters, which other readers refuse, are replaced. */
 export function rowLine(row: LogRow): string {
-  const text = JSON.stringify(row);
+  const text = JSON.stringify(row.type === "result" ? inOrder(row) : row);
   return `${text.includes("\\ud") ? text.replaceAll(LONE_ESCAPE, "$1\\ufffd") : text}\n`;
+}
+
+/** What is counted stands first: a log is gone on with by the heads of its rows. */
+function inOrder({ type, id, run, hash, status, duration_ms, usage, ...rest }: ResultRow): ResultRow {
+  return { type, id, run, hash, status, duration_ms, ...(usage === undefined ? {} : { usage }), ...rest };
+}
+
+/** What totals are made of. */
+export type ResultHead = Pick<CaseResult, "id" | "run" | "hash" | "status" | "duration_ms" | "usage">;
+
+const HEAD =
+  /^\{"type":"result","id":("(?:[^"\\]|\\.)*"),"run":(\d+),"hash":"(\w*)","status":"(\w+)","duration_ms":([\d.e+-]+)(?:,"usage":(\{[^{}]*\}))?,".*\}$/s;
+
+/** The head of a result's line without reading the rest; undefined for other rows, and for results of another order of fields. */
+export function resultHead(line: string): ResultHead | undefined {
+  const match = HEAD.exec(line);
+  if (match === null) return undefined;
+  const [, id = '""', run = "", hash = "", status = "", ms = "", usage] = match;
+  if (!isStatus(status)) return undefined;
+  return {
+    id: JSON.parse(id) as string,
+    run: Number(run),
+    hash,
+    status,
+    duration_ms: Number(ms),
+    ...(usage === undefined ? {} : { usage: JSON.parse(usage) as Spent }),
+  };
+}
+
+function isStatus(text: string): text is Status {
+  return STATUSES.has(text);
 }
 
 /** A line as a row; undefined for what is none. */

@@ -46,6 +46,9 @@ export interface Summary {
   readonly usage?: Spent;
 }
 
+/** As much of a result as is counted. */
+export type CountedResult = Pick<CaseResult, "id" | "run" | "status" | "duration_ms" | "usage">;
+
 interface RunRow {
   readonly run: number;
   readonly status: Status;
@@ -62,7 +65,7 @@ export class Tally {
   #cost = 0;
   #hasCost = false;
 
-  add({ id, run, status, duration_ms: durationMs, usage }: CaseResult): void {
+  add({ id, run, status, duration_ms: durationMs, usage }: CountedResult): void {
     const rows = this.#cases.get(id);
     const row = { run, status, durationMs };
     const at = rows?.findIndex((each) => each.run === run) ?? -1;
