@@ -97,7 +97,7 @@ test("4: a score that is no number is an error and is not counted", async () => 
   expect(app.read("n.jsonl")).not.toContain("NaN");
 });
 
-test("5: a report of long answers is written piece by piece", async () => {
+test("5: a report of long answers is written piece by piece", { timeout: 60_000 }, async () => {
   using app = says("y".repeat(150_000));
   const cases = Array.from({ length: 60 }, (_none, n) => ({ id: `c${n}`, input: "x" }));
   await app.run(cases, { agent: "said", output: "report.json" });
@@ -105,7 +105,7 @@ test("5: a report of long answers is written piece by piece", async () => {
   expect(report.results.map(({ output }) => output.length)).toEqual(cases.map(() => 150_000));
 });
 
-test("7, 8: an interrupted eval is no success, and going on adds up", async () => {
+test("7, 8: an interrupted eval is no success, and going on adds up", { timeout: 60_000 }, async () => {
   using app = new EvalApp();
   const stop = new AbortController();
   const cases = Array.from({ length: 10 }, (_none, n) => ({
@@ -127,7 +127,7 @@ test("7, 8: an interrupted eval is no success, and going on adds up", async () =
   expect(second.results).toHaveLength(10);
 });
 
-test("10: a case that fails now and then is not hidden by those that pass", async () => {
+test("10: a case that fails now and then is not hidden by those that pass", { timeout: 60_000 }, async () => {
   using app = says("x", {
     "scripts/t.ts": `export function Third() { const n = (Process("stores.count.Get", "n") || 0) + 1; Process("stores.count.Set", "n", n); return n % 3 === 0; }`,
   });
@@ -142,7 +142,7 @@ test("10: a case that fails now and then is not hidden by those that pass", asyn
   expect(summary).toMatchObject({ passed: 9, failed: 1, stable_cases: 9, unstable_cases: 1, overall_pass_rate: 93 });
 });
 
-test("11: no pattern and no answer can hold the others up", async () => {
+test("11: no pattern and no answer can hold the others up", { timeout: 60_000 }, async () => {
   using app = says(`${"a".repeat(100_000)}!`);
   const begun = performance.now();
   const { results } = await app.run(
@@ -207,7 +207,7 @@ test("16: one id for two cases is told with both lines, in whatever form it is w
     await expect(app.run(twice(a, b))).rejects.toThrow(/:2: .*line 1/);
 });
 
-test("17: two cases at once share no history", async () => {
+test("17: two cases at once share no history", { timeout: 60_000 }, async () => {
   using app = new EvalApp({
     "assistants/counts/package.yao": '{"name":"Counts"}',
     "assistants/counts/src/index.ts": `
@@ -223,7 +223,7 @@ test("17: two cases at once share no history", async () => {
   expect(exitCode).toBe(0);
 });
 
-test("19: what a model says is text in every report", async () => {
+test("19: what a model says is text in every report", { timeout: 60_000 }, async () => {
   const hostile = "<img src=x onerror=alert(1)> \uD83D \u001B[2J ]]>";
   using app = says(hostile);
   const cases = [{ id: "a\u0001</script>", input: "x", assert: has("<never>") }];

@@ -25,55 +25,63 @@ const SCRIPTS = {
     export function After(ctx, test, result) { console.log("after " + test.id + " " + result.status); }`,
 };
 
-test("scripts that never end, grow, or go too deep end with their case, and the next case runs", async () => {
-  using app = new EvalApp(SCRIPTS);
-  const script = (name: string): object => ({ type: "script", script: `scripts.t.${name}` });
-  const { results } = await app.run(
-    [
-      { id: "loop", input: "x", timeout: "1s", assert: script("Loop") },
-      { id: "sleep", input: "x", timeout: "500ms", assert: script("Sleep") },
-      { id: "grow", input: "x", timeout: "20s", assert: script("Grow") },
-      { id: "deep", input: "x", assert: script("Deep") },
-      { id: "prose", input: "x", assert: script("Prose") },
-      { id: "huge", input: "x", assert: script("Huge") },
-      { id: "throws", input: "x", assert: { ...script("Throws"), negate: true } },
-      { id: "next", input: "x", assert: { type: "contains", value: "x" } },
-    ],
-    { parallel: 2 },
-  );
-  expect(ended(results)).toEqual([
-    "deep error",
-    "grow error",
-    "huge error",
-    "loop timeout",
-    "next passed",
-    "prose error",
-    "sleep timeout",
-    "throws error",
-  ]);
-  const errorOf = (id: string): string => results.find((result) => result.id === id)?.error ?? "";
-  expect(errorOf("loop")).toContain("not done within 1000 ms");
-  expect(errorOf("prose")).toContain("must return true, false or {pass, message}");
-  expect(errorOf("throws")).toContain("no such table");
-});
+test(
+  "scripts that never end, grow, or go too deep end with their case, and the next case runs",
+  { timeout: 60_000 },
+  async () => {
+    using app = new EvalApp(SCRIPTS);
+    const script = (name: string): object => ({ type: "script", script: `scripts.t.${name}` });
+    const { results } = await app.run(
+      [
+        { id: "loop", input: "x", timeout: "1s", assert: script("Loop") },
+        { id: "sleep", input: "x", timeout: "500ms", assert: script("Sleep") },
+        { id: "grow", input: "x", timeout: "20s", assert: script("Grow") },
+        { id: "deep", input: "x", assert: script("Deep") },
+        { id: "prose", input: "x", assert: script("Prose") },
+        { id: "huge", input: "x", assert: script("Huge") },
+        { id: "throws", input: "x", assert: { ...script("Throws"), negate: true } },
+        { id: "next", input: "x", assert: { type: "contains", value: "x" } },
+      ],
+      { parallel: 2 },
+    );
+    expect(ended(results)).toEqual([
+      "deep error",
+      "grow error",
+      "huge error",
+      "loop timeout",
+      "next passed",
+      "prose error",
+      "sleep timeout",
+      "throws error",
+    ]);
+    const errorOf = (id: string): string => results.find((result) => result.id === id)?.error ?? "";
+    expect(errorOf("loop")).toContain("not done within 1000 ms");
+    expect(errorOf("prose")).toContain("must return true, false or {pass, message}");
+    expect(errorOf("throws")).toContain("no such table");
+  },
+);
 
-test("a hook that never returns makes its case an error, and After runs all the same", async () => {
-  using app = new EvalApp(SCRIPTS);
-  const { results, text } = await app.run(
-    [
-      { id: "loops", input: "x", timeout: "1s", before: "env_test.Never", after: "env_test.After" },
-      { id: "waits", input: "x", timeout: "500ms", before: "env_test.Waits", after: "env_test.After" },
-      { id: "next", input: "x" },
-    ],
-    { parallel: 3 },
-  );
-  expect(ended(results)).toEqual(["loops error", "next passed", "waits error"]);
-  for (const { id, cause, error } of results.filter(({ status }) => status === "error")) {
-    expect([id, cause]).toEqual([id, "hook"]);
-    expect(error).toMatch(/did not return within \d+ ms and was ended/);
-    expect(text).toContain(`after ${id} error`);
-  }
-});
+test(
+  "a hook that never returns makes its case an error, and After runs all the same",
+  { timeout: 60_000 },
+  async () => {
+    using app = new EvalApp(SCRIPTS);
+    const { results, text } = await app.run(
+      [
+        { id: "loops", input: "x", timeout: "1s", before: "env_test.Never", after: "env_test.After" },
+        { id: "waits", input: "x", timeout: "500ms", before: "env_test.Waits", after: "env_test.After" },
+        { id: "next", input: "x" },
+      ],
+      { parallel: 3 },
+    );
+    expect(ended(results)).toEqual(["loops error", "next passed", "waits error"]);
+    for (const { id, cause, error } of results.filter(({ status }) => status === "error")) {
+      expect([id, cause]).toEqual([id, "hook"]);
+      expect(error).toMatch(/did not return within \d+ ms and was ended/);
+      expect(text).toContain(`after ${id} error`);
+    }
+  },
+);
 
 test("a case of 60 MB runs, and one over the bound is told with its line", { timeout: 60_000 }, async () => {
   using app = new EvalApp();
@@ -93,7 +101,7 @@ test("nothing to run is no success: an empty file, comments alone, a filter that
   expect(existsSync(join(app.dir, "out-1.jsonl"))).toBe(false);
 });
 
-test("a validator that answers prose, a broken verdict, or fails, gives no verdict", async () => {
+test("a validator that answers prose, a broken verdict, or fails, gives no verdict", { timeout: 60_000 }, async () => {
   const judge = (reply: string): string =>
     `export function Create() { return null; }\nexport function Next() { return { data: ${reply} }; }`;
   const judges = {

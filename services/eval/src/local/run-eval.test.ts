@@ -97,7 +97,7 @@ test("a BeforeAll that fails runs nothing, and AfterAll runs all the same", asyn
   expect(text).toContain("no database");
 });
 
-test("what never ends is ended: an assistant, a hook, a script", async () => {
+test("what never ends is ended: an assistant, a hook, a script", { timeout: 60_000 }, async () => {
   using app = new EvalApp({
     "assistants/echo/src/env_test.ts": HOOKS,
     "scripts/t.ts": "export function Loop() { while (true) {} }",
@@ -205,7 +205,7 @@ test("a dialogue reaches its checkpoints in any order, delivers the last message
   expect(text).toContain("ℹ     ✓ checkpoint: a");
 });
 
-test("two cases share no chat, memory or folder, also when they run at once", async () => {
+test("two cases share no chat, memory or folder, also when they run at once", { timeout: 60_000 }, async () => {
   using app = new EvalApp({
     "assistants/memo/package.yao": '{"name":"Memo"}',
     "assistants/memo/src/index.ts": `
@@ -226,7 +226,7 @@ test("two cases share no chat, memory or folder, also when they run at once", as
   expect(new Set(seen.map(({ chat }) => chat)).size).toBe(12);
 });
 
-test("runs, parallel and fail-fast hold together", async () => {
+test("runs, parallel and fail-fast hold together", { timeout: 60_000 }, async () => {
   using app = new EvalApp();
   const cases = [
     { id: "bad", input: "/echo x", assert: has("y") },
@@ -245,7 +245,7 @@ test("several runs of a case are judged together, with their interval", async ()
   expect(text).toContain("[a] 100% (5/5) Stable (57–100% at 95%, undecided)");
 });
 
-test("an eval that is stopped is not complete, and goes on with what is missing", async () => {
+test("an eval that is stopped is not complete, and goes on with what is missing", { timeout: 60_000 }, async () => {
   using app = new EvalApp({ "assistants/echo/src/env_test.ts": HOOKS });
   const stop = new AbortController();
   const cases = Array.from({ length: 6 }, (_none, n) => ({

@@ -88,10 +88,7 @@ function unitOf(name: string, run: number, path: string): CaseUnit {
   return { test, run };
 }
 
-function caseRow(
-  { name, run, status, duration_ms, error, assertion }: TestFunctionResult,
-  path: string,
-): CaseResult {
+function caseRow({ name, run, status, duration_ms, error, assertion }: TestFunctionResult, path: string): CaseResult {
   return {
     id: name,
     run,

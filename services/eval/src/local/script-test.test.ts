@@ -55,7 +55,7 @@ interface Report {
   }[];
 }
 
-test("tests of a module run with the whole of t, and each ends as it should", async () => {
+test("tests of a module run with the whole of t, and each ends as it should", { timeout: 60_000 }, async () => {
   using app = new EvalApp(FILES);
   const tests = {
     input: { kind: "tests", module: "echo.sum" } as const,

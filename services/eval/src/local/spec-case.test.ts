@@ -111,6 +111,7 @@ const CLAIMLESS = /^(greeting-basic|greeting-chinese|fast-model)$/;
 describe.skipIf(!existsSync(DOCUMENT))("the documented cases", () => {
   test.each(blocks())(
     "line %i: a good assistant passes, and one that answers with an error fails",
+    { timeout: 60_000 },
     async (_line, text) => {
       using good = appOf(true);
       const { results } = await good.run(text, { agent: "expense" });

@@ -143,7 +143,7 @@ test("a report that fails leaves no file behind", async () => {
   expect(() => statSync(path)).toThrow();
 });
 
-test("a large report is written without being held", async () => {
+test("a large report is written without being held", { timeout: 60_000 }, async () => {
   const rows = Array.from({ length: 700 }, (_none, n): CaseResult => ({
     ...results[1]!,
     id: `c${n}`,
