@@ -1,8 +1,8 @@
 /**
  * Evals beside their peers: start, echo work, hooks, a provider over HTTP, logs and reports.
  *
- * Usage: main.ts [--peers] [--short] [--only echo,work,many,long] [--json]. `--peers` installs vitest-evals and promptfoo into a
- * folder of the system's temporary directory when they are not there. Built code is measured, so build first. A missed aim is
+ * Usage: main.ts [--peers all|NAME,…] [--short] [--only echo,work,many,long] [--json]. `--peers` installs vitest-evals and promptfoo
+ * into a folder of the system's temporary directory when they are not there. Built code is measured, so build first. A missed aim is
  * shown, not punished, because a busy machine misses aims; the exit code is 1 when something could not be measured.
  */
 
@@ -20,7 +20,7 @@ const PEER_CASES = 10_000;
 
 const { values } = parseArgs({
   options: {
-    peers: { type: "boolean", default: false },
+    peers: { type: "string" },
     short: { type: "boolean", default: false },
     json: { type: "boolean", default: false },
     only: { type: "string" },
@@ -41,7 +41,7 @@ try {
   }
   if (values.json) console.log(JSON.stringify(rows));
   else console.log(tableOf(rows));
-  if (values.peers) console.log(await peerTable());
+  if (values.peers !== undefined) console.log(await peerTable(values.peers));
 } finally {
   provider.stop();
   rmSync(dir, { recursive: true, force: true });
@@ -68,10 +68,12 @@ function tableOf(rows: readonly Row[]): string {
   return table(["measured", "ours", "aim", "verdict"], cells);
 }
 
-async function peerTable(): Promise<string> {
+async function peerTable(names: string): Promise<string> {
   const root = join(tmpdir(), "yao-bench-eval");
   const cells: string[][] = [];
-  for (const peer of PEERS) {
+  for (const peer of PEERS.filter(
+    ({ name }) => names === "all" || names.split(",").includes(name.split(" ")[0] ?? ""),
+  )) {
     await told(peer.name, async () => {
       progress(`${peer.name}: ${PEER_CASES} cases`);
       install(root, peer);

@@ -3,7 +3,8 @@
 import { rfc3339 } from "@mesh/kernel";
 
 import type { CaseTally } from "../stat/tally.ts";
-import { type ReportForm, resultsOf, tallyOf } from "./report-source.ts";
+import { type ReportForm, tallyOf } from "./report-source.ts";
+import { resultBytes } from "./result-bytes.ts";
 
 /** See the file comment. */
 export const jsonReport: ReportForm = async (source, write) => {
@@ -12,8 +13,9 @@ export const jsonReport: ReportForm = async (source, write) => {
   write(`{\n"summary": ${JSON.stringify({ ...about, ...summary }, null, 2)},\n`);
   write(`"environment": ${JSON.stringify(start.environment, null, 2)},\n"results": [`);
   let separator = "\n";
-  for await (const { run, ...result } of resultsOf(source)) {
-    write(`${separator}${JSON.stringify(start.runs > 1 ? { run, ...result } : result)}`);
+  for await (const result of resultBytes(source.log)) {
+    write(separator);
+    write(result);
     separator = ",\n";
   }
   write("\n],\n");

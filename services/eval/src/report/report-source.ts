@@ -18,7 +18,10 @@ export interface ReportSource {
 }
 
 /** A form of report: writes it piece by piece, so that its size does not matter. */
-export type ReportForm = (source: ReportSource, write: (text: string) => void) => Promise<void>;
+export type ReportForm = (source: ReportSource, write: WriteReport) => Promise<void>;
+
+/** Takes the next piece of a report: text, or UTF-8 that may be used again afterwards. */
+export type WriteReport = (piece: string | Uint8Array) => void;
 
 const BUFFER_CHARS = 64 * 1024;
 
@@ -39,7 +42,7 @@ export async function tallyOf(source: Pick<ReportSource, "log">): Promise<Tally>
 }
 
 /** Writes a file whole or not at all. */
-export async function writeWhole(path: string, form: (write: (text: string) => void) => Promise<void>): Promise<void> {
+export async function writeWhole(path: string, form: (write: WriteReport) => Promise<void>): Promise<void> {
   const part = `${path}.part`;
   let fd: number;
   try {
@@ -54,8 +57,14 @@ export async function writeWhole(path: string, form: (write: (text: string) => v
       writeSync(fd, buffer);
       buffer = "";
     };
-    await form((text) => {
-      buffer += text;
+    await form((piece) => {
+      if (typeof piece !== "string" && piece.length >= BUFFER_CHARS) {
+        flush();
+        for (let from = 0; from < piece.length;) from += writeSync(fd, piece, from);
+        return;
+      }
+      buffer +=
+        typeof piece === "string" ? piece : Buffer.from(piece.buffer, piece.byteOffset, piece.length).toString();
       if (buffer.length >= BUFFER_CHARS) flush();
     });
     flush();

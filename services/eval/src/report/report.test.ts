@@ -1,6 +1,6 @@
 /** Reports of answers that try to be more than text. */
 
-import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -17,6 +17,7 @@ import { LogFile, readLogState } from "./log-file.ts";
 import { readRow, rowLine, type StartRow } from "./log-row.ts";
 import { markdownReport, stepSummary } from "./markdown-report.ts";
 import { type ReportForm, type ReportSource, writeWhole } from "./report-source.ts";
+import { resultBytes } from "./result-bytes.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "yao-report-"));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
@@ -154,6 +155,30 @@ test("a large report is written without being held", { timeout: 60_000 }, async 
   await writeWhole(join(dir, "large.json"), (write) => jsonReport(source, write));
   expect(statSync(join(dir, "large.json")).size).toBeGreaterThan(100_000_000);
   expect(process.memoryUsage().heapUsed - before).toBeLessThan(80_000_000);
+});
+
+test("results of a log are taken as they are: of any length, of an older order, without what a crash has left", async () => {
+  const long = "é".repeat(400_000);
+  const rows = [
+    { type: "result", ...results[1]!, id: "first" },
+    { type: "summary", total: 1 },
+    // Another order of fields, and lines that are no rows.
+    { id: "older", type: "result", run: 2, status: "failed", output: long },
+    { type: "result", ...results[1]!, id: "long", output: long },
+  ];
+  const path = join(dir, "bytes.jsonl");
+  const text = `${rows.map((row) => JSON.stringify(row)).join("\n\n")}\nnot a row\n{"type":"result","id":"torn","trace":{}`;
+  writeFileSync(path, text);
+  const read: { readonly id: string; readonly output: unknown }[] = [];
+  for await (const bytes of resultBytes(path))
+    read.push(JSON.parse(Buffer.from(bytes).toString()) as (typeof read)[number]);
+  expect(read.map(({ id }) => id)).toEqual(["first", "older", "long"]);
+  expect(read.map(({ output }) => output)).toEqual([{ a: 1 }, long, long]);
+  // A last row without an end of its line, as an editor leaves it.
+  writeFileSync(path, JSON.stringify(rows[0]));
+  const last: Uint8Array[] = [];
+  for await (const bytes of resultBytes(path)) last.push(bytes);
+  expect(last).toHaveLength(1);
 });
 
 test("files of results are named safely, and no two alike", () => {
