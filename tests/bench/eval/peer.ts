@@ -16,16 +16,19 @@ export interface Peer {
 }
 
 const VITEST_EVAL = (count: number): string => `
-import { describeEval } from "vitest-evals";
-import { expect, test } from "vitest";
-const cases = ${JSON.stringify(benchCases(count).map(({ said, contains, pattern }) => [said, contains, pattern]))};
-const echo = async (text) => ({ result: text });
-test.each(cases)("%s", async (said, contains, pattern) => {
-  const { result } = await echo(said);
-  expect(result).toContain(contains);
-  expect(result).toMatch(new RegExp(pattern, "i"));
+import { createHarness, describeEval } from "vitest-evals";
+import { expect } from "vitest";
+const cases = ${JSON.stringify(benchCases(count))};
+const said = (role, content) => ({ type: "message", role, content });
+const echo = async ({ input }) => ({ output: input, events: [said("user", input), said("assistant", input)] });
+const harness = createHarness({ name: "echo", run: echo });
+describeEval("echo", { harness }, (it) => {
+  it.for(cases)("$id", async ({ said, contains, pattern }, { run }) => {
+    const { output } = await run(said);
+    expect(output).toContain(contains);
+    expect(output).toMatch(new RegExp(pattern, "i"));
+  });
 });
-export { describeEval };
 `;
 
 /** The ones that are measured. */
@@ -35,13 +38,9 @@ export const PEERS: readonly Peer[] = [
     packages: ["vitest-evals@0.16.1", "vitest@4.1.12", "ai@6", "zod@4", "tinyrainbow@3"],
     prepare: (dir, count) => {
       writeFileSync(join(dir, "echo.eval.test.mjs"), VITEST_EVAL(count));
-      return [
-        "node_modules/vitest/vitest.mjs",
-        "run",
-        "echo.eval.test.mjs",
-        "--reporter=json",
-        "--outputFile=out.json",
-      ];
+      // Threads, so that what is read of the process is all of it.
+      const flags = ["--pool=threads", "--reporter=json", "--outputFile=out.json"];
+      return ["node_modules/vitest/vitest.mjs", "run", "echo.eval.test.mjs", ...flags];
     },
   },
   {
