@@ -59,6 +59,11 @@ const GROUPS: readonly GroupRow[] = [
     },
   },
   {
+    name: "agent",
+    text: "test assistants: evals, script tests, reports",
+    load: async (b) => (await import("./command/agent.ts")).agentCommand(b),
+  },
+  {
     name: "mcp",
     text: "list, call and serve the tools of assistants",
     load: async (b) => (await import("./command/mcp.ts")).mcpCommand(b),

@@ -70,7 +70,7 @@ export class McpClients<Caller> {
 
   /** The client of a server; nothing is started yet. */
   get(config: McpServerConfig): McpClient<Caller> {
-    if (this.#isClosed) throw new MeshError("failed_precondition", "the runner is being stopped");
+    if (this.#isClosed) throw closed();
     const digest = configDigest(config);
     const client = this.#clients.get(digest) ?? this.#create(config);
     this.#clients.delete(digest);
@@ -125,8 +125,7 @@ export class McpClients<Caller> {
         const { command, arguments: args = [] } = config;
         if (command === undefined || command === "") throw misconfigured(config, `"command" is missing`);
         const { StdioTransport } = await import("./stdio-transport.ts");
-        // Meanwhile all may have been killed, and nobody would find this one any more.
-        if (this.#isClosed) throw new MeshError("failed_precondition", "the runner is being stopped");
+        if (this.#isClosed) throw closed();
         const env = { ...inheritedEnv(this.#deps.env), ...config.env, ...this.#deps.mark };
         const child = new StdioTransport({ command, args, env, cwd, maxMessageBytes }, clock);
         this.#children.add(child);
@@ -135,8 +134,8 @@ export class McpClients<Caller> {
       }
       case "http":
       case "sse": {
-        const { HttpTransport } = await import("./http-transport.ts");
         const { transport: kind, authorization_token: authorizationToken } = config;
+        const { HttpTransport } = await import("./http-transport.ts");
         return new HttpTransport(
           { kind, url: configUrl(config), authorizationToken, maxMessageBytes },
           { clock, fetch },
@@ -172,4 +171,8 @@ export class McpClients<Caller> {
       void keeper.close();
     }
   }
+}
+
+function closed(): MeshError {
+  return new MeshError("failed_precondition", "the runner is being stopped");
 }

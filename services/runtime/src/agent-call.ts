@@ -49,7 +49,7 @@ async function beginAgent(request: AgentRequest, context: AgentContext): Promise
   const call = { assistant, options: request.options, context };
   const create = await runCreate(call, messages);
   if (create?.delegate !== undefined) return delegated(create.delegate, context, messages);
-  const prepared = { ...call, create, said: create?.messages ?? messages };
+  const prepared = { create, said: create?.messages ?? messages, ...call };
   const said = asksModel(prepared) ? await withReferences(prepared.said, prepared) : prepared.said;
   return finish({ ...prepared, said }, undefined);
 }
@@ -226,11 +226,11 @@ async function answerOf(call: PreparedCall, resume: ResumedTalk | undefined): Pr
       tools,
       rounds: await roundsOf(assistant, context),
       guarded,
+      label: assistant.id,
       ...(resume === undefined ? {} : { resume }),
       ...(fallback === undefined ? {} : { fallback }),
       ...(responseFormat === undefined ? {} : { responseFormat }),
       ...(toolChoice === undefined ? {} : { toolChoice }),
-      label: assistant.id,
     },
     context,
   );
@@ -238,7 +238,7 @@ async function answerOf(call: PreparedCall, resume: ResumedTalk | undefined): Pr
 
 /** Whether the agent asks a model at all; see `callsModel`. */
 function asksModel(call: PreparedCall): boolean {
-  return serversOf(call).length > 0 || callsModel(call.assistant, presetIn(effectiveInput(call)));
+  return serversOf(call).length > 0 || callsModel(call.assistant, presetIn(call));
 }
 
 function serversOf({ assistant, create }: PreparedCall): readonly McpServerRef[] {
@@ -258,6 +258,7 @@ async function roundsOf(assistant: Assistant, context: AgentContext): Promise<Ro
 /** The run's input as this agent sees it. */
 function effectiveInput({ options, create, context, said }: PreparedCall): RunInput {
   const { input } = context.shared;
+  const about = { locale: context.locale, theme: context.theme, route: context.route, referer: context.referer };
   const last = said.findLast((message) => message.role === "user");
   const disable = create?.disableGlobalPrompts ?? options["disable_global_prompts"];
   return {
@@ -269,13 +270,7 @@ function effectiveInput({ options, create, context, said }: PreparedCall): RunIn
       ...(typeof disable === "boolean" ? { __disable_global_prompts: disable } : {}),
       ...(create?.promptPreset === undefined ? {} : { __prompt_preset: create.promptPreset }),
     },
-    context: {
-      ...input.context,
-      locale: context.locale,
-      theme: context.theme,
-      route: context.route,
-      referer: context.referer,
-    },
+    context: { ...input.context, ...about },
   };
 }
 
@@ -286,8 +281,9 @@ function wordsOf(message: ChatMessage): string {
   return text.trim() === "" && isShown ? "(see the attachments)" : text;
 }
 
-function presetIn({ metadata }: RunInput): string | undefined {
-  const preset = metadata["__prompt_preset"];
+/** The preset of prompts that Create chose, else the caller. */
+function presetIn({ create, context }: PreparedCall): string | undefined {
+  const preset = create?.promptPreset ?? context.metadata["__prompt_preset"];
   return typeof preset === "string" && preset !== "" ? preset : undefined;
 }
 

@@ -129,11 +129,8 @@ export async function askModel(request: ModelRequest, context: ModelRunContext):
   for (const [key, value] of resume?.saved.stash ?? []) await stash.set(key, value);
   const maxTurns = request.rounds.kind === "loop" ? request.rounds.maxTurns : 1 + MAX_TOOL_RETRIES;
   const config: LoopConfig = {
-    ...defaults,
     model,
     provider,
-    ...toolSettings(tools, stash),
-    ...gateOf(request),
     systemPrompt: request.systemPrompt,
     clock,
     runId: shared.input.context.runId,
@@ -149,6 +146,9 @@ export async function askModel(request: ModelRequest, context: ModelRunContext):
     },
     ...(random === undefined ? {} : { random }),
     ...(log === undefined ? {} : { log }),
+    ...defaults,
+    ...toolSettings(tools, stash),
+    ...gateOf(request),
   };
   const io = { history: [...request.history], sink: new LoopOutput(out).sink, signal };
   const result = await begun(request, config, io);
@@ -306,11 +306,11 @@ function completionOf(last: AssistantMessage, { stats }: RunResult): Completion 
   const usage = usageOf(stats);
   return {
     content: messageText(last),
+    model: last.model,
+    finish_reason: REASONS[last.stopReason] ?? "stop",
     ...(reasoning === "" ? {} : { reasoning_content: reasoning }),
     ...(calls.length === 0 ? {} : { tool_calls: calls }),
     ...(usage === undefined ? {} : { usage }),
-    model: last.model,
-    finish_reason: REASONS[last.stopReason] ?? "stop",
   };
 }
 
