@@ -26,7 +26,7 @@ import type { CoordinatorConfig } from "./config.ts";
 import { browserConfig, firstLoginUrl, oidcLogin } from "./context/account.ts";
 import { createApi } from "./context/api.ts";
 import { createBoard } from "./context/board.ts";
-import { createFeeds, type Feeds } from "./context/feed.ts";
+import { createFeeds } from "./context/feed.ts";
 import { createFiles, type Files } from "./context/files.ts";
 import { parseHostPort, reachable, urlOf } from "./context/listen-address.ts";
 import { createOpenServices } from "./context/open-api.ts";
@@ -229,13 +229,15 @@ function createNodeServices(core: Core, files: Files): Service[] {
   ];
 }
 
-function createDoor(
-  core: Core,
-  api: Api,
-  contents: Files["contents"],
-  ready: () => Readiness,
-  publicUrl: () => string,
-): Gateway {
+/** What the door leads to. */
+interface Inside {
+  readonly api: Api;
+  readonly contents: Files["contents"];
+  readonly ready: () => Readiness;
+  readonly publicUrl: () => string;
+}
+
+function createDoor(core: Core, { api, contents, ready, publicUrl }: Inside): Gateway {
   const { config, tls, log } = core;
   return createGateway({
     config: {
@@ -273,7 +275,8 @@ function assemble(base: Base): Context {
   const files = createFiles(core, feeds.recorded);
   const board = createBoard(core, feeds.recorded);
   const api = createApi(core, { feeds, board, files }, publicUrl);
-  const gateway = createDoor(core, api, files.contents, () => readiness(isStarted, bus, health), publicUrl);
+  const ready = (): Readiness => readiness(isStarted, bus, health);
+  const gateway = createDoor(core, { api, contents: files.contents, ready, publicUrl });
   const { elector, tail, reconciler, dispatcher } = core;
   return {
     services: [
