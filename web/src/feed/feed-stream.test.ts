@@ -26,7 +26,7 @@ async function follow(clock: FeedStreamDeps["clock"], cursor = 0) {
   const stream = new FeedStream(
     {
       clock,
-      fetch: (path, init) => fetch(new URL(String(path), url), init),
+      fetch: (path, init) => fetch(new URL(path, url), init),
       onEvent: (event) => events.push(event),
       onOnline: (isOnline) => online.push(isOnline),
       onAlive: () => undefined,

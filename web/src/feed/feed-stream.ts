@@ -10,13 +10,13 @@ import type { FeedEvent } from "@mesh/proto";
 
 import { isRecord } from "../api/error.ts";
 import type { Clock } from "../app/clock.ts";
-import { backoffMs } from "./backoff.ts";
+import { backoffMs, type Fetch } from "./backoff.ts";
 import { SseParser, type SseEvent } from "./sse.ts";
 
 /** What the feed needs of the world, and whom it tells. */
 export interface FeedStreamDeps {
   readonly clock: Clock;
-  readonly fetch: typeof fetch;
+  readonly fetch: Fetch;
   readonly onEvent: (event: FeedEvent) => void;
   readonly onOnline: (isOnline: boolean) => void;
   /** Any sign of life of the server. */
@@ -103,7 +103,7 @@ export class FeedStream {
       const path = `/v1/workspaces/${encodeURIComponent(this.#workspace)}/feed?after_seq=${this.#cursor}`;
       const headers = { accept: "text/event-stream", "last-event-id": String(this.#cursor) };
       const init: RequestInit = { headers, credentials: "same-origin", cache: "no-store", signal: connection.signal };
-      const response = await this.#deps.fetch.call(globalThis, path, init);
+      const response = await this.#deps.fetch(path, init);
       if (response.status === 401) {
         this.#stopped = true;
         this.#deps.onUnauthenticated();

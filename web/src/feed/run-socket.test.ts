@@ -24,7 +24,7 @@ async function start(clock: Clock) {
   const run = mesh.state.startRun("T-1");
   const socket = new RunSocket({
     clock,
-    fetch: (path, init) => fetch(new URL(String(path), url), init),
+    fetch: (path, init) => fetch(new URL(path, url), init),
     connect: (path) => new WebSocket(new URL(path, url.replace("http", "ws"))) as unknown as globalThis.WebSocket,
   });
   const events: RunEvent[] = [];

@@ -10,7 +10,7 @@ import type { RunEvent } from "@mesh/proto";
 
 import { isRecord } from "../api/error.ts";
 import type { Clock } from "../app/clock.ts";
-import { backoffMs } from "./backoff.ts";
+import { backoffMs, type Fetch } from "./backoff.ts";
 import { SseParser } from "./sse.ts";
 
 /** Who follows a run. */
@@ -24,7 +24,7 @@ export interface RunListener {
 /** What it needs of the browser. */
 export interface RunSocketDeps {
   readonly clock: Clock;
-  readonly fetch: typeof fetch;
+  readonly fetch: Fetch;
   /** Opens a socket at the path. */
   readonly connect: (path: string) => WebSocket;
 }
@@ -193,7 +193,7 @@ export class RunSocket {
       cache: "no-store",
       signal: subscription.stop.signal,
     };
-    const response = await this.#deps.fetch.call(globalThis, path, init);
+    const response = await this.#deps.fetch(path, init);
     if (response.status === 204) return true;
     if (response.status === 404 || response.status === 403 || response.status === 401) {
       this.#subscriptions.delete(subscription.id);

@@ -6,7 +6,7 @@ import { RunSocket } from "./run-socket.ts";
 /** Follows runs. */
 export const runSocket = new RunSocket({
   clock: browserClock,
-  fetch,
+  fetch: (path, init) => fetch(path, init),
   connect: (path) => new WebSocket(new URL(path, location.href.replace(/^http/, "ws"))),
 });
 

@@ -42,7 +42,7 @@ async function meshWithTabs(count: number) {
     const feed = new SharedFeed(
       {
         clock: browserClock,
-        fetch: (path, init) => fetch(new URL(String(path), url), init),
+        fetch: (path, init) => fetch(new URL(path, url), init),
         locks: locks as unknown as LockManager,
         channel: channel as unknown as globalThis.BroadcastChannel,
       },

@@ -9,6 +9,7 @@
 import type { FeedEvent } from "@mesh/proto";
 
 import type { Clock } from "../app/clock.ts";
+import type { Fetch } from "./backoff.ts";
 import { FeedStream } from "./feed-stream.ts";
 
 /** What one tab is told. */
@@ -23,7 +24,7 @@ export interface SharedFeedListener {
 /** What it needs of the browser; without locks or channels every tab has a connection of its own. */
 export interface SharedFeedDeps {
   readonly clock: Clock;
-  readonly fetch: typeof fetch;
+  readonly fetch: Fetch;
   readonly locks: LockManager | undefined;
   readonly channel: BroadcastChannel | undefined;
 }

@@ -31,7 +31,7 @@ export function FeedProvider(props: {
     // Absent in browsers that are old, and where the page came over plain HTTP from another device.
     const locks = "locks" in navigator ? navigator.locks : undefined;
     const feed = new SharedFeed(
-      { clock: browserClock, fetch, locks, channel },
+      { clock: browserClock, fetch: (path, init) => fetch(path, init), locks, channel },
       {
         onEvent: (event) => applier.apply(event),
         onHole: () => applier.reload(),

@@ -12,9 +12,7 @@ export const Markdown = memo(function Markdown({ text }: { readonly text: string
   const blocks = useMemo(() => blocksOf(text), [text]);
   return (
     <div className={style.markdown}>
-      {blocks.map((source, index) => (
-        <Block key={index} source={source} />
-      ))}
+      <DoneBlocks blocks={blocks} count={blocks.length} />
     </div>
   );
 });
@@ -40,7 +38,7 @@ export function GrowingMarkdown({ text }: { readonly text: string }): ReactNode 
   );
 }
 
-const GROUP = 50;
+const GROUP = 20;
 
 // In groups: a list of thousands would be compared item by item with every piece.
 const DoneBlocks = memo(function DoneBlocks(props: {
@@ -61,5 +59,11 @@ const BlockGroup = memo(function BlockGroup(props: {
   readonly end: number;
 }): ReactNode {
   const { blocks, start, end } = props;
-  return blocks.slice(start, end).map((source, index) => <Block key={start + index} source={source} />);
+  return (
+    <div className={style.group}>
+      {blocks.slice(start, end).map((source, index) => (
+        <Block key={start + index} source={source} />
+      ))}
+    </div>
+  );
 });

@@ -9,7 +9,7 @@ import type { AddressInfo, Socket } from "node:net";
 import { extname, join } from "node:path";
 
 import type { FeedEvent, RunEvent } from "@mesh/proto";
-import { WebSocket, WebSocketServer } from "ws";
+import { type WebSocket, WebSocketServer } from "ws";
 
 import { type Answer, FakeState, type Query, Refusal } from "./fake-state.ts";
 import { ROUTES } from "./fake-routes.ts";

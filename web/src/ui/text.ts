@@ -17,6 +17,7 @@ export const useText = catalogue({
     optional: "optional",
     noAnswer: "The server cannot be reached. Check the connection and try again.",
     more: "More",
+    notices: "Notices",
   },
   "zh-CN": {
     close: "关闭",
@@ -33,5 +34,6 @@ export const useText = catalogue({
     optional: "可选",
     noAnswer: "无法连接服务器。请检查网络后重试。",
     more: "更多",
+    notices: "通知",
   },
 });

@@ -57,7 +57,7 @@ export function Toasts(): ReactNode {
       <div className={style.spoken} aria-live="assertive" data-testid="spoken">
         {spoken}
       </div>
-      <div className={style.toasts} role="region" aria-live="polite" aria-label={useText()("more")}>
+      <div className={style.toasts} role="region" aria-live="polite" aria-label={useText()("notices")}>
         {toasts.map((item) => (
           <ToastItem key={item.id} toast={item} />
         ))}

@@ -48,12 +48,17 @@ function useEvents(id: string, lastSeq: number) {
   const [held, setHeld] = useState<Held>();
   const [error, setError] = useState<unknown>();
   const isBusy = useRef(false);
+  const round = useRef(0);
   const load = useCallback(
     async (after: number, limit: number, place: "only" | "before") => {
-      if (isBusy.current || limit <= 0) return;
+      // A jump does not wait for what was being loaded, which is then dropped.
+      if ((isBusy.current && place === "before") || limit <= 0) return;
       isBusy.current = true;
+      round.current += 1;
+      const own = round.current;
       try {
         const { events } = await listRunEvents({ run: id, after_seq: after, limit });
+        if (own !== round.current) return;
         setHeld((before) =>
           place === "only" || before === undefined
             ? { events, isPrepended: false }
@@ -62,7 +67,7 @@ function useEvents(id: string, lastSeq: number) {
       } catch (thrown) {
         setError(thrown);
       } finally {
-        isBusy.current = false;
+        if (own === round.current) isBusy.current = false;
       }
     },
     [id],
