@@ -5,6 +5,7 @@ import { statSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { setFlagsFromString } from "node:v8";
 
 import type { EvalInput, EvalRequest } from "@mesh/eval/local";
 import { errorText, MeshError } from "@mesh/kernel";
@@ -50,8 +51,15 @@ export interface EvalFlags extends CommonFlags {
 const DEFAULT_TIMEOUT_MS = 120_000;
 const MAX_STDIN_BYTES = 256 * 1024 * 1024;
 
+/**
+ * Cases leave much garbage and little else. Left alone, V8 lets its heap grow to several times of what lives; these two, which it
+ * reads at each collection, halve the memory of an eval for no more processor time. A V8 that does not know one ignores it.
+ */
+const HEAP_FLAGS = ["--heap-growing-percent=80", "--semi-space-growth-factor=1"];
+
 /** Runs it. */
 export async function evalAgent(cli: Cli, args: readonly string[], flags: EvalFlags): Promise<number> {
+  for (const flag of HEAP_FLAGS) setFlagsFromString(flag);
   const { ConsoleReport, EventReport, runEval } = await import("@mesh/eval/local");
   const { input, inputText, agent } = await inputOf(cli, args, flags);
   const isVerbose = flags.verbose === true;
