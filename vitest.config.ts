@@ -39,6 +39,7 @@ export default defineConfig({
         test: {
           name: "e2e",
           include: ["tests/{e2e,conformance,chaos}/**/*.test.ts", "web/src/**/*.browser.test.ts"],
+          globalSetup: ["tests/harness/built-setup.ts"],
           testTimeout: 180_000,
           hookTimeout: 180_000,
           fileParallelism: false,

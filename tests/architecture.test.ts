@@ -24,8 +24,20 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "services/mcp": ["kernel"],
   "services/models": ["kernel", "store"],
   "services/runtime": ["kernel", "assistants", "llm", "agent", "scripts", "mcp", "memory", "documents"],
+  "services/eval": ["kernel", "assistants", "llm", "scripts", "runtime"],
   // The command line starts whole processes: it loads the entry points of the two deployables, lazily.
-  "services/cli": ["kernel", "proto", "store", "bus", "assistants", "scripts", "models", "coordinator", "node-agent"],
+  "services/cli": [
+    "kernel",
+    "proto",
+    "store",
+    "bus",
+    "assistants",
+    "scripts",
+    "models",
+    "eval",
+    "coordinator",
+    "node-agent",
+  ],
   coordinator: [
     "kernel",
     "observability",
@@ -40,7 +52,19 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "models",
     "mcp",
   ],
-  "node-agent": ["kernel", "observability", "bus", "proto", "assistants", "documents", "llm", "agent", "runtime", "scripts", "mcp"],
+  "node-agent": [
+    "kernel",
+    "observability",
+    "bus",
+    "proto",
+    "assistants",
+    "documents",
+    "llm",
+    "agent",
+    "runtime",
+    "scripts",
+    "mcp",
+  ],
   // Types only: see below.
   web: ["proto"],
 };

@@ -57,6 +57,12 @@ const OPTIONS = {
     parse: text,
     doc: "Address of the gateway as devices and people reach it, such as https://mesh.example.org.",
   },
+  trustedProxies: {
+    env: "YAO_TRUSTED_PROXIES",
+    parse: list,
+    default: ["127.0.0.1/8", "::1/128"],
+    doc: "Addresses of proxies whose X-Forwarded-For tells where a request comes from, separated by commas; a network as 10.0.0.0/8.",
+  },
   webDir: {
     env: "YAO_WEB_DIR",
     parse: text,
@@ -153,6 +159,7 @@ export interface CoordinatorConfig {
   readonly httpPort: number;
   readonly grpcPort: number;
   readonly publicUrl: string | undefined;
+  readonly trustedProxies: readonly string[];
   readonly webDir: string | undefined;
   readonly oidcIssuer: string | undefined;
   readonly oidcClientId: string | undefined;

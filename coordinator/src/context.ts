@@ -26,8 +26,9 @@ import type { CoordinatorConfig } from "./config.ts";
 import { browserConfig, firstLoginUrl, oidcLogin } from "./context/account.ts";
 import { createApi } from "./context/api.ts";
 import { createBoard } from "./context/board.ts";
-import { createFeeds, type Feeds } from "./context/feed.ts";
+import { createFeeds } from "./context/feed.ts";
 import { createFiles, type Files } from "./context/files.ts";
+import { parseHostPort, reachable, urlOf } from "./context/listen-address.ts";
 import { createOpenServices } from "./context/open-api.ts";
 import { createSecretSource } from "./connectors/connector-api.ts";
 import { createGateway, type Gateway, type GatewayAddresses } from "./gateway/gateway.ts";
@@ -228,13 +229,15 @@ function createNodeServices(core: Core, files: Files): Service[] {
   ];
 }
 
-function createDoor(
-  core: Core,
-  api: Api,
-  contents: Files["contents"],
-  ready: () => Readiness,
-  publicUrl: () => string,
-): Gateway {
+/** What the door leads to. */
+interface Inside {
+  readonly api: Api;
+  readonly contents: Files["contents"];
+  readonly ready: () => Readiness;
+  readonly publicUrl: () => string;
+}
+
+function createDoor(core: Core, { api, contents, ready, publicUrl }: Inside): Gateway {
   const { config, tls, log } = core;
   return createGateway({
     config: {
@@ -272,7 +275,8 @@ function assemble(base: Base): Context {
   const files = createFiles(core, feeds.recorded);
   const board = createBoard(core, feeds.recorded);
   const api = createApi(core, { feeds, board, files }, publicUrl);
-  const gateway = createDoor(core, api, files.contents, () => readiness(isStarted, bus, health), publicUrl);
+  const ready = (): Readiness => readiness(isStarted, bus, health);
+  const gateway = createDoor(core, { api, contents: files.contents, ready, publicUrl });
   const { elector, tail, reconciler, dispatcher } = core;
   return {
     services: [
@@ -342,22 +346,4 @@ function readiness(isStarted: boolean, bus: Bus, health: DatabaseHealth): { ok: 
 function required(value: string | undefined, option: string): string {
   if (value !== undefined) return value;
   throw new MeshError("invalid_argument", `${option} is not set; \`yao up\` sets it, or see docs/guides/deploy.md`);
-}
-
-function urlOf(config: CoordinatorConfig, port: number, isTls: boolean): string {
-  return `${isTls ? "https" : "http"}://${reachable(config.host)}:${port}`;
-}
-
-// An address that means "all" is no address to call.
-function reachable(host: string): string {
-  return host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host.includes(":") ? `[${host}]` : host;
-}
-
-function parseHostPort(text: string): { host: string; port: number } {
-  const at = text.lastIndexOf(":");
-  const port = Number(text.slice(at + 1));
-  if (at <= 0 || !Number.isInteger(port) || port < 1 || port > 65_535) {
-    throw new MeshError("invalid_argument", `YAO_NATS_WS must be host:port, not "${text}"`);
-  }
-  return { host: text.slice(0, at), port };
 }

@@ -9,6 +9,7 @@ import { cpus, loadavg } from "node:os";
 import { parseArgs } from "node:util";
 
 import type { Bench } from "./bench.ts";
+import { board } from "./board.ts";
 import { agentDispatch, dispatch } from "./dispatch.ts";
 import { eventStream } from "./event-stream.ts";
 import { agent, cli } from "./footprint.ts";
@@ -25,6 +26,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   "event-stream": eventStream,
   ingest,
   heartbeat,
+  board,
   hook,
   "hook-mesh": hookMesh,
 };

@@ -1,22 +1,21 @@
 /** Who may call what, for every route of the document: each scope, no token, tokens for one assistant, and other workspaces. */
 
-import { bundleApp, demoAppDirectory, readAppDirectory } from "@mesh/assistants";
+import { demoAppDirectory } from "@mesh/assistants";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { TestMesh } from "../harness/test-mesh.ts";
 import { callRoute, documentRoutes, parametersOf, type Route } from "./document-route.ts";
+import { grownAgent, routeSamples } from "./route-sample.ts";
 
-const SCOPES = ["read", "runs", "apps", "connectors", "nodes", "workspaces", "tokens"] as const;
+const SCOPES = ["read", "runs", "apps", "connectors", "nodes", "workspaces", "tokens", "tasks", "files"] as const;
 
 let mesh: TestMesh;
 let routes: readonly Route[];
-let bundle: Uint8Array;
 
 beforeAll(async () => {
   mesh = await TestMesh.start({ nodes: [{ name: "alpha" }], env: { YAO_WEBHOOK_ALLOW: "127.0.0.0/8" } });
   await mesh.pushApp("demo", demoAppDirectory);
   routes = await documentRoutes(mesh);
-  bundle = bundleApp(await readAppDirectory(demoAppDirectory)).bytes;
 });
 
 afterAll(() => mesh?.stop());
@@ -74,10 +73,12 @@ describe("a token for one assistant", () => {
     "createChatCompletion",
     "createRun",
     "deleteChat",
+    "getAgent",
     "getAssistant",
     "getChat",
     "getRun",
     "getWorkspace",
+    "listAgents",
     "listAssistants",
     "listChatMessages",
     "listChats",
@@ -139,6 +140,12 @@ describe("a token for one assistant", () => {
     ] as const) {
       expect([path, (await get(path, { method: "POST", body: JSON.stringify(body) })).status]).toEqual([path, 404]);
     }
+    const talk = await mesh.createRun({ assistant: "counter", input: "/count 2", chat: "theirs" });
+    await mesh.ended(talk.id);
+    for (const body of [{ chat: "theirs" }, { metadata: { chat_id: "theirs" } }]) {
+      const joining = JSON.stringify({ assistant: "hello", input: "what was said?", ...body });
+      expect((await get("/v1/workspaces/default/runs", { method: "POST", body: joining })).status).toBe(404);
+    }
     const allowed = await get("/v1/chat/completions", {
       method: "POST",
       body: JSON.stringify({ model: "hello", messages: [{ role: "user", content: "x" }] }),
@@ -156,48 +163,66 @@ describe("a token for one assistant", () => {
 describe("another workspace", () => {
   /** What is not of a workspace; a new route is in one list or the other. */
   const OF_NO_WORKSPACE = [
+    "acceptInvitation",
+    "changePassword",
     "createChatCompletion",
     "createJoinToken",
+    "createLoginCode",
     "createToken",
     "createWorkspace",
     "describeProblem",
     "drainNode",
+    "endSession",
+    "getAccount",
+    "getInvitation",
+    "getLoginOptions",
     "getNode",
+    "getShareRun",
     "getStatus",
     "joinNode",
     "listAudit",
+    "listInbox",
     "listModels",
     "listNodes",
+    "listSessions",
     "listTokens",
+    "listUsers",
     "listWorkspaces",
+    "logIn",
+    "logOut",
+    "markInbox",
+    "openShare",
+    "previewSchedule",
     "removeNode",
     "renewNode",
     "revokeToken",
+    "runShare",
     "undrainNode",
+    "updateAccount",
     "updateNode",
+    "updateUser",
     "whoAmI",
   ];
-  const BODIES: Readonly<Record<string, unknown>> = {
-    createRun: { assistant: "hello", input: "x" },
-    answerRun: { call_id: "c", decision: "deny" },
-    putMember: { role: "member" },
-    putConnector: { type: "openai", model: "m" },
-    createWebhook: { url: "http://127.0.0.1:9/" },
-  };
+  /** These make what they name. */
+  const MAKING = ["pushApp", "putConnector", "putSecret", "putTemplate"];
 
-  test("and all that is in it does not exist for those who are not in it, by any route", async () => {
-    await mesh.api.call("POST", "/v1/workspaces", { name: "blue" });
-    await mesh.api.call("POST", "/v1/workspaces", { name: "red" });
-    await mesh.pushApp("demo", demoAppDirectory, "blue");
-    const otto = await tokenOf({ user: "otto", scopes: [...SCOPES] });
-    await mesh.api.call("PUT", "/v1/workspaces/red/members/otto", { role: "owner" });
+  /** Ids of one thing of each kind in the workspace blue. */
+  async function thingsOfBlue(): Promise<Record<string, string>> {
+    const blue = "/v1/workspaces/blue";
+    const post = <T>(path: string, body: unknown): Promise<T> => mesh.api.call<T>("POST", `${blue}${path}`, body);
     const run = await mesh.createRun({ assistant: "hello", input: "hi", workspace: "blue", chat: "talk" });
     await mesh.ended(run.id);
-    const webhooks = "/v1/workspaces/blue/webhooks";
-    const { webhook } = await mesh.api.call<{ webhook: { id: string } }>("POST", webhooks, { url: mesh.api.url });
-    const sent = await mesh.api.call<{ delivery: { id: string } }>("POST", `${webhooks}/${webhook.id}/test`, {});
-    await mesh.api.call("PUT", "/v1/workspaces/blue/connectors/mine", { type: "openai", model: "m", key: "k" });
-    const ids = {
+    const { webhook } = await post<{ webhook: { id: string } }>("/webhooks", { url: mesh.api.url });
+    const sent = await post<{ delivery: { id: string } }>(`/webhooks/${webhook.id}/test`, {});
+    await mesh.api.call("PUT", `${blue}/connectors/mine`, { type: "openai", model: "m", key: "k" });
+    await mesh.api.call("PUT", `${blue}/secrets/MINE`, { value: "v" });
+    await mesh.api.call("PUT", `${blue}/templates/weekly`, { title: "Weekly" });
+    const { board } = await post<{ board: { id: string } }>("/boards", { name: "Blue" });
+    const { task, agent } = await grownAgent(mesh, "blue");
+    const { share } = await post<{ share: { id: string } }>("/shares", { agent, access: "run" });
+    const { document } = await post<{ document: { id: string } }>("/documents?name=a.txt", Buffer.from("text"));
+    const { invitation } = await post<{ invitation: { id: string } }>("/invitations", {});
+    return {
       workspace: "blue",
       run: run.id,
       app: "demo",
@@ -208,9 +233,28 @@ describe("another workspace", () => {
       webhook: webhook.id,
       delivery: sent.delivery.id,
       model: "blue/hello",
+      board: board.id,
+      task,
+      agent,
+      share: share.id,
+      document: document.id,
+      invitation: invitation.id,
+      template: "weekly",
+      name: "MINE",
     };
+  }
+
+  test("and all that is in it does not exist for those who are not in it, by any route", async () => {
+    const samples = await routeSamples(mesh);
+    await mesh.api.call("POST", "/v1/workspaces", { name: "blue" });
+    await mesh.api.call("POST", "/v1/workspaces", { name: "red" });
+    await mesh.pushApp("demo", demoAppDirectory, "blue");
+    const otto = await tokenOf({ user: "otto", scopes: [...SCOPES] });
+    await mesh.api.call("PUT", "/v1/workspaces/red/members/otto", { role: "owner" });
+    const ids = await thingsOfBlue();
     const concerned = routes.filter(({ operation }) => !OF_NO_WORKSPACE.includes(operation.operationId));
-    expect(concerned.length).toBeGreaterThan(30);
+    expect(concerned.length).toBeGreaterThan(80);
+    const wrong: string[] = [];
     for (const route of concerned) {
       const { operationId } = route.operation;
       const named = parametersOf(route);
@@ -218,16 +262,19 @@ describe("another workspace", () => {
         operationId,
         [],
       ]);
-      const body = operationId === "pushApp" ? bundle : (BODIES[operationId] ?? {});
-      const { status, text } = await callRoute(mesh, route, { token: otto, path: ids, body });
-      expect([operationId, status], text).toEqual([operationId, 404]);
+      const { body, query = "" } = samples[operationId] ?? {};
+      const ask = async (path: Record<string, string>): Promise<void> => {
+        const { status, text } = await callRoute(mesh, route, { token: otto, path, query, body });
+        if (status !== 404) wrong.push(`${operationId} in ${path["workspace"]}: ${status} ${text.slice(0, 200)}`);
+      };
+      await ask(ids);
       // Its things are not to be had through a workspace of one's own either.
       const things = named.filter((name) => name !== "workspace" && name !== "user" && name !== "model");
-      if (!named.includes("workspace") || things.length === 0 || ["pushApp", "putConnector"].includes(operationId))
-        continue;
-      const inside = await callRoute(mesh, route, { token: otto, path: { ...ids, workspace: "red" }, body });
-      expect([operationId, inside.status], inside.text).toEqual([operationId, 404]);
+      if (named.includes("workspace") && things.length > 0 && !MAKING.includes(operationId)) {
+        await ask({ ...ids, workspace: "red" });
+      }
     }
+    expect(wrong).toEqual([]);
     const chat = await fetch(`${mesh.api.url}/v1/chat/completions`, {
       method: "POST",
       headers: { authorization: `Bearer ${otto}`, "content-type": "application/json" },

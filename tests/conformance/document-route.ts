@@ -22,6 +22,7 @@ export interface RouteCall {
   readonly token: string;
   /** Values of path parameters; `absent` where there is none. */
   readonly path?: Readonly<Record<string, string>>;
+  readonly query?: string;
   readonly body?: unknown;
 }
 
@@ -53,12 +54,12 @@ export function parametersOf({ path }: Route): readonly string[] {
 export async function callRoute(
   mesh: TestMesh,
   route: Route,
-  { token, path = {}, body }: RouteCall,
+  { token, path = {}, query = "", body }: RouteCall,
 ): Promise<RouteAnswer> {
   const url = route.path.replaceAll(/\{(\w+)\}/g, (_whole, name: string) => encodeURIComponent(path[name] ?? "absent"));
   const hasBody = route.verb !== "GET" && route.verb !== "DELETE";
   const isBytes = body instanceof Uint8Array;
-  const response = await fetch(`${mesh.api.url}${url}`, {
+  const response = await fetch(`${mesh.api.url}${url}${query}`, {
     method: route.verb,
     headers: {
       ...(token === "" ? {} : { authorization: `Bearer ${token}` }),

@@ -9,7 +9,7 @@ export const UNKNOWN_RUN = `run_${"0".repeat(26)}`;
 export interface Sent {
   readonly method: string;
   readonly path: string;
-  readonly body?: string | Buffer;
+  readonly body?: string | Buffer<ArrayBuffer>;
   readonly headers?: Readonly<Record<string, string>>;
 }
 

@@ -200,11 +200,12 @@ describe("a failing server", () => {
   });
 
   test("that redirects is not followed, so that the key stays where it belongs", async () => {
-    llm.enqueue({ status: 307, headers: { location: `${llm.url}/elsewhere/chat/completions` } });
+    llm.default({ status: 307, headers: { location: `${llm.url}/elsewhere/chat/completions` } });
     expect((await failure(start())).message).toBe(
       `connector openai.mini: ${llm.url} redirects elsewhere (HTTP 307); set its host to the final address`,
     );
-    expect(llm.requests).toHaveLength(1);
+    // Once more for the status, and never at the other place.
+    expect(llm.requests).toHaveLength(2);
   });
 
   test("that wants a key says so when there is none", async () => {

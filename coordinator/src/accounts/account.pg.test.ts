@@ -341,6 +341,19 @@ describe("people, for administrators", () => {
     await tenant.store.sql`UPDATE users SET is_admin = name = 'admin'`;
   });
 
+  test("who is no administrator any more is none with the token of before", async () => {
+    await person("exa");
+    await update("exa", { is_admin: true });
+    const limits = { workspace_ids: [], assistants: [], ttl_seconds: 0, rate_per_minute: 0 };
+    const wanted = { name: "t", user: "exa", scopes: ["admin"], ...limits };
+    const { secret } = await tenant.tokens.createToken(wanted, tenant.as(tenant.admin));
+    expect(await tenant.authenticator.authenticate(secret)).toMatchObject({ isAdmin: true, scopes: ["admin"] });
+    await update("exa", { is_admin: false });
+    const caller = await tenant.authenticator.authenticate(secret);
+    expect([caller.isAdmin, caller.scopes.includes("admin")]).toEqual([false, false]);
+    expect(caller.scopes).toContain("runs");
+  });
+
   test("others are refused, and nobody sees another's preferences", async () => {
     expect((await refusal(accounts.listUsers({}, as(ada)))).code).toBe("permission_denied");
     expect((await refusal(update("ada", { disabled: true }, ada))).code).toBe("permission_denied");

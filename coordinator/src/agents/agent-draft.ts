@@ -63,7 +63,7 @@ export function draftAgent(source: DraftSource): AgentDraft {
   return {
     name: cut(source.title, MAX_NAME),
     description: cut(source.summary || source.description || source.title, MAX_DESCRIPTION),
-    instructions: instructionsOf(source, files),
+    instructions: literal(instructionsOf(source, files)),
     examples,
     files: examples === "" ? files : [...files, { path: "tests/inputs.jsonl", text: examples }],
   };
@@ -73,6 +73,7 @@ export function draftAgent(source: DraftSource): AgentDraft {
 export function agentIdOf(title: string, key: string): string {
   const slug = title
     .normalize("NFKD")
+    .replaceAll(/\p{M}/gu, "")
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, "-")
     .replaceAll(/^-+|-+$/g, "")
@@ -132,9 +133,23 @@ function documentFiles(documents: readonly TaskDocument[]): readonly AgentFile[]
     const size = Buffer.byteLength(text);
     if (size === 0 || size > MAX_FILE || total + size > MAX_FILES_TOTAL) continue;
     total += size;
-    files.push({ path: `assets/${path.replaceAll(/[^A-Za-z0-9._/-]+/g, "-").replace(/^\/+/, "")}`, text });
+    files.push({ path: safePath(path), text });
   }
   return files;
+}
+
+/** Nothing that was said in a conversation becomes a variable, a template or an include of a prompt. */
+function literal(text: string): string {
+  return text.replaceAll(/\$(?=(?:SYS|ENV|CTX)\b)|@(?=assets\/)|\{(?=\{)/g, "$&\u2060");
+}
+
+/** Inside of the assistant's folder, whatever the document was called. */
+function safePath(path: string): string {
+  const parts = path
+    .split(/[/\\]/)
+    .filter((part) => part !== "" && part !== "." && part !== "..")
+    .map((part) => part.replaceAll(/[^A-Za-z0-9._-]+/g, "-"));
+  return `assets/${parts.join("/")}`;
 }
 
 function cut(text: string, max: number): string {

@@ -114,7 +114,9 @@ export class TokenAuthenticator {
 
 /** The caller of a stored token. */
 export function toCaller(row: TokenRow): Caller {
-  const scopes = SCOPES.filter((scope): scope is Scope => row.scopes.includes(scope));
+  const stored = SCOPES.filter((scope): scope is Scope => row.scopes.includes(scope));
+  // Who is no administrator any more keeps what everybody may do.
+  const scopes = stored.includes("admin") && !row.is_admin ? scopesOfUser(false) : stored;
   return {
     userId: row.user_id as UserId,
     userName: row.user_name,

@@ -98,9 +98,9 @@ export function scopesOfUser(isAdmin: boolean): readonly Scope[] {
 /** Throws unless the caller may do all that the user behind it may: what is made in its name could do as much. */
 export function requireWholeUser(caller: Caller, isUserAdmin: boolean, what: string): void {
   const lacks = scopesOfUser(isUserAdmin).some((scope) => !hasScope(caller.scopes, scope));
-  if (!lacks && caller.workspaceIds === undefined) return;
+  if (!lacks && caller.workspaceIds === undefined && caller.assistants === undefined) return;
   throw new MeshError(
     "permission_denied",
-    `${what} needs a log-in, or a token with all scopes and no limit on workspaces; this token is narrower`,
+    `${what} needs a log-in, or a token with all scopes and no limits; this token is narrower`,
   );
 }

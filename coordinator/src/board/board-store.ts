@@ -23,9 +23,6 @@ export interface ColumnRow {
   readonly tasks: number;
 }
 
-/** What the platform acts on. */
-export const CATEGORIES = ["backlog", "todo", "in_progress", "in_review", "done", "cancelled"] as const;
-
 /** Boards by id, in order of creation. */
 export async function readBoards(
   sql: Sql | Tx,

@@ -49,14 +49,12 @@ export async function readKept(tx: Tx, runId: string): Promise<KeptRun | undefin
 /** The next events that a conversation is made of, without deltas. */
 export async function foldableEvents(
   tx: Tx,
-  runId: string,
-  afterSeq: number,
-  uptoSeq: number,
+  run: Pick<KeptRun, "id" | "folded_seq" | "last_seq">,
   limit: number,
 ): Promise<readonly FoldEvent[]> {
   return tx<FoldEvent[]>`
     SELECT seq, epoch, at, kind, body FROM run_events
-    WHERE run_id = ${runId} AND seq > ${afterSeq} AND seq <= ${uptoSeq} AND delta_of IS NULL
+    WHERE run_id = ${run.id} AND seq > ${run.folded_seq} AND seq <= ${run.last_seq} AND delta_of IS NULL
       AND kind IN ('message', 'run.asked', 'run.answered')
     ORDER BY seq LIMIT ${limit}`;
 }
@@ -75,6 +73,11 @@ export async function setSeen(
 /** Sets the newest line of a task's work. */
 export async function setLastLine(tx: Tx, taskId: string, line: string): Promise<void> {
   await tx`UPDATE tasks SET last_line = ${line} WHERE id = ${taskId} AND last_line <> ${line}`;
+}
+
+/** Sets what came of a task by rule, until somebody knows better. */
+export async function setSummary(tx: Tx, taskId: string, summary: string): Promise<void> {
+  await tx`UPDATE tasks SET summary = ${summary} WHERE id = ${taskId}`;
 }
 
 /** Tasks that are to start by themselves: nothing blocks them, nothing runs, and somebody asked or a retry is due. */

@@ -91,6 +91,11 @@ test("a question shows on the task and in the inbox, a text answers it, and both
   expect(["queued", "running"]).toContain((await board.get(task.id)).run_state);
   expect(await inbox("needs_input")).toEqual([]);
   expect(await said(task)).toEqual(["user: Do it", "assistant: Which hotel?", "user: The second"]);
+  const { entries } = await board.tasks.listActivity({ task: task.id, limit: 0, cursor: "" }, board.admin);
+  expect(entries.slice(0, 2).map(({ action, actor }) => `${action} ${actor}`)).toEqual([
+    "answered user:admin",
+    "asked system",
+  ]);
   expect((await board.send(task.id, "The second", { call_id: "c1" })).effect).toBe("answered");
   expect((await refusal(board.send(task.id, "The third", { call_id: "c1" }))).code).not.toBe("ok");
 });

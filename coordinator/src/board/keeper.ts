@@ -29,14 +29,16 @@ import {
   setRetry,
   setSeen,
   setStartError,
+  setSummary,
   startableTasks,
 } from "./keeper-store.ts";
 import { foldEvents, messageKey } from "./run-fold.ts";
+import { dropOldFirings } from "./schedule-store.ts";
 import { fireSchedules } from "./scheduler.ts";
 import { lockTask, type StoredOutput, type TaskFields } from "./task-row.ts";
 import { autoMove, startRun } from "./task-run.ts";
 import { insertActivity, putOutputs } from "./task-store.ts";
-import { lastLineOf } from "./task-text.ts";
+import { lastLineOf, summaryOf } from "./task-text.ts";
 
 /** What the keeper uses. */
 export interface KeeperDeps {
@@ -52,6 +54,7 @@ export interface KeeperDeps {
 }
 
 const LOOK_MS = 250;
+const HOUSEKEEPING_MS = 3_600_000;
 const BATCH = 100;
 const MAX_EVENTS = 500;
 const MAX_OUTPUTS = 100;
@@ -75,7 +78,12 @@ export class Keeper implements Service {
   }
 
   async run(signal: AbortSignal): Promise<void> {
+    let cleanedMs = this.#deps.clock.monotonic();
     while (!signal.aborted) {
+      if (this.#deps.clock.monotonic() - cleanedMs >= HOUSEKEEPING_MS && this.#deps.isLeader()) {
+        cleanedMs = this.#deps.clock.monotonic();
+        await this.#attempt(() => dropOldFirings(this.#deps.store.sql), undefined);
+      }
       const worked = this.#deps.isLeader() ? await this.look() : 0;
       await this.#bell.wait(signal, worked > 0 ? 0 : LOOK_MS);
     }
@@ -139,7 +147,7 @@ export class Keeper implements Service {
 
   // Returns the seq up to which the conversation has everything.
   async #fold(tx: Tx, task: TaskFields, run: KeptRun): Promise<number> {
-    const events = await foldableEvents(tx, run.id, run.folded_seq, run.last_seq, MAX_EVENTS);
+    const events = await foldableEvents(tx, run, MAX_EVENTS);
     const known = new Map<string, Readonly<Record<string, unknown>>>();
     for (const key of new Set(events.flatMap((event) => messageKey(event) ?? []))) {
       const body = await findMessage(tx, run.id, key);
@@ -151,6 +159,16 @@ export class Keeper implements Service {
       task.id,
       messages.map(({ author = run.assistant_id, ...message }) => ({ ...message, author, runId: run.id })),
     );
+    for (const { author } of messages.filter(({ role }) => role === "user")) {
+      const actor = author === undefined || author === "" ? SYSTEM : `user:${author}`;
+      await insertActivity(tx, {
+        id: this.#deps.ids.next("act"),
+        taskId: task.id,
+        actor,
+        action: "answered",
+        detail: { run: run.id },
+      });
+    }
     const line = messages
       .filter(({ role, body }) => role === "assistant" && body["type"] === "text")
       .map(({ body }) => lastLineOf(textOfBody(body)))
@@ -170,6 +188,7 @@ export class Keeper implements Service {
     await this.#note(tx, task, "ended", { run: run.id, state: run.state });
     if (run.state === "succeeded") {
       await autoMove(this.#deps, tx, task, "in_review");
+      if (run.output !== "") await setSummary(tx, task.id, summaryOf(run.output));
       await this.#tell(tx, task, run, { kind: "done", text: lastLineOf(run.output) });
     } else if (run.state !== "cancelled") {
       await this.#fail(tx, task, run);

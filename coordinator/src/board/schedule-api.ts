@@ -24,7 +24,7 @@ export function createScheduleApi(
       await deps.store.sql.begin(async (tx) => {
         await lockAt(tx, place.id, 0);
         if (!(await deleteSchedule(tx, place.id))) throw new MeshError("not_found", "this task has no schedule");
-        await noteChange(deps, tx, call, { task: place, action: "scheduled", detail: { removed: true } });
+        await noteChange({ deps, tx, call }, { task: place, action: "scheduled", detail: { removed: true } });
       });
       deps.recorded();
       return { task: await wholeTask(deps.store.sql, place.id) };
@@ -56,7 +56,7 @@ async function put(deps: TaskApiDeps, { task: ref, schedule }: PutScheduleReques
       nextAt: next,
     });
     const detail = { cron: schedule.cron, time_zone: timeZone, paused: schedule.paused };
-    await noteChange(deps, tx, call, { task: place, action: "scheduled", detail });
+    await noteChange({ deps, tx, call }, { task: place, action: "scheduled", detail });
   });
   deps.recorded();
   return wholeTask(deps.store.sql, place.id);

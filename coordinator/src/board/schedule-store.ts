@@ -72,7 +72,7 @@ export async function setNext(tx: Tx, taskId: string, next: Date | null, firedAt
     UPDATE task_schedules SET next_at = ${next}, last_at = coalesce(${firedAt}, last_at) WHERE task_id = ${taskId}`;
 }
 
-/** Forgets which times were used up, but for the newest thousand of each task. */
+/** Forgets which times were used up 90 days ago. */
 export async function dropOldFirings(sql: Sql): Promise<void> {
   await sql`DELETE FROM schedule_firings WHERE due_at < now() - interval '90 days'`;
 }

@@ -26,18 +26,36 @@ export interface TaskApiDeps {
   readonly pokeQueue: () => void;
 }
 
+/** A change under way: what it uses, its transaction and who makes it. */
+export interface Write {
+  readonly deps: TaskApiDeps;
+  readonly tx: Tx;
+  readonly call: Call;
+}
+
 /** What finding a task takes. */
 export type FindTaskDeps = Pick<TaskApiDeps, "store" | "access">;
 
 const KEY = /^T-([1-9]\d{0,8})$/i;
+/** A key with its workspace, such as `default:T-12`. */
+const FULL_KEY = /^([^:]+):T-([1-9]\d{0,8})$/i;
 
-/** The task of this id or key; throws `not_found` for one that the caller may not see. */
+/** The task of this id, key or key with workspace (`default:T-12`); throws `not_found` for one that the caller may not see. */
 export async function findTask(deps: FindTaskDeps, ref: string, call: Call, need: Need): Promise<TaskPlace> {
-  const number = KEY.exec(ref)?.[1];
-  const place = number === undefined ? await byId(deps, ref) : await byNumber(deps, Number(number), call);
+  const place = await placeOf(deps, ref, call);
   await deps.access.object(call.caller, place?.workspaceId, need, { kind: "task", id: ref, list: "yao task list" });
   if (place === undefined) throw notFound(ref);
   return place;
+}
+
+async function placeOf(deps: FindTaskDeps, ref: string, call: Call): Promise<TaskPlace | undefined> {
+  const [, workspace, inWorkspace] = FULL_KEY.exec(ref) ?? [];
+  if (workspace !== undefined) {
+    const { id } = await deps.access.workspace(call.caller, workspace, "read");
+    return (await findTasksByNumber(deps.store.sql, Number(inWorkspace), [id]))[0];
+  }
+  const number = KEY.exec(ref)?.[1];
+  return number === undefined ? byId(deps, ref) : byNumber(deps, Number(number), call);
 }
 
 async function byId({ store }: FindTaskDeps, ref: string): Promise<TaskPlace | undefined> {
@@ -49,7 +67,7 @@ async function byNumber(deps: FindTaskDeps, number: number, { caller }: Call): P
   if (second === undefined) return first;
   throw new MeshError(
     "invalid_argument",
-    `several of your workspaces have a ${keyOf(number)}; name the task by its id, or use a token that is limited to one workspace`,
+    `several of your workspaces have a ${keyOf(number)}; name the workspace too, such as default:${keyOf(number)}, or the task's id`,
   );
 }
 
@@ -97,7 +115,7 @@ export interface TaskChange {
 }
 
 /** Writes the rows of audit and activity, in the transaction of the change. */
-export async function noteChange(deps: TaskApiDeps, tx: Tx, { caller }: Call, change: TaskChange): Promise<void> {
+export async function noteChange({ deps, tx, call: { caller } }: Write, change: TaskChange): Promise<void> {
   const { task, action, detail = {} } = change;
   const actor = actorOf(caller);
   await insertActivity(tx, { id: deps.ids.next("act"), taskId: task.id, actor, action, detail });

@@ -93,21 +93,16 @@ async function filterOf(
   request: ListTasksRequest,
 ): Promise<TaskFilter | undefined> {
   const { sql } = deps.store;
-  const boards = request.board === "" && request.column === "" ? [] : await readBoards(sql, { workspaceId });
-  const board = boards.find(({ id, name }) => id === request.board || name === request.board);
-  if (request.board !== "" && board === undefined) return undefined;
-  const columns = (board === undefined ? boards : [board]).flatMap((each) => each.columns);
-  const wanted = request.column.toLowerCase();
-  const column =
-    columns.find(({ id }) => id === request.column) ?? columns.find(({ name }) => name.toLowerCase() === wanted);
-  if (request.column !== "" && column === undefined) return undefined;
+  const { board, column } = await placeOf(deps, workspaceId, request);
+  if ((request.board !== "" && board === undefined) || (request.column !== "" && column === undefined))
+    return undefined;
   const node = request.node === "" ? undefined : await findNode(sql, request.node);
   if (request.node !== "" && node === undefined) throw unknownNode(request.node);
   const [parentId = ""] = request.parent === "" ? [] : await taskIdsOf(sql, workspaceId, [request.parent]);
   return {
     workspaceId,
-    board: board?.id ?? "",
-    columnId: column?.id ?? "",
+    board: board ?? "",
+    columnId: column ?? "",
     category: request.category,
     runState: request.run_state,
     assignee: request.assignee,
@@ -119,6 +114,22 @@ async function filterOf(
     archived: request.archived,
     parentId,
   };
+}
+
+// The ids of the board and the column that a request names by id or name.
+async function placeOf(
+  deps: TaskApiDeps,
+  workspaceId: string,
+  request: ListTasksRequest,
+): Promise<{ readonly board?: string | undefined; readonly column?: string | undefined }> {
+  if (request.board === "" && request.column === "") return {};
+  const boards = await readBoards(deps.store.sql, { workspaceId });
+  const board = boards.find(({ id, name }) => id === request.board || name === request.board);
+  const columns = (board === undefined ? boards : [board]).flatMap((each) => each.columns);
+  const wanted = request.column.toLowerCase();
+  const column =
+    columns.find(({ id }) => id === request.column) ?? columns.find(({ name }) => name.toLowerCase() === wanted);
+  return { board: board?.id, column: column?.id };
 }
 
 async function messagesOf(

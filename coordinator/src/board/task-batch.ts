@@ -6,7 +6,7 @@ import type { Tx } from "@mesh/store";
 
 import { actorOf } from "../auth/caller.ts";
 import type { Call } from "../gateway/operation.ts";
-import { noteChange, taskIdsOf, type TaskApiDeps } from "./task-access.ts";
+import { noteChange, taskIdsOf, type TaskApiDeps, type Write } from "./task-access.ts";
 import { requireAssignee } from "./task-create.ts";
 import { archive, moveTo } from "./task-edit.ts";
 import { lockTasks, readTasks, type TaskFields } from "./task-row.ts";
@@ -32,7 +32,7 @@ export async function updateTasks(
     // Each goes to the top: in this order the first named is the first on the board.
     for (const id of wanted.toReversed()) {
       const task = tasks.find((each) => each.id === id);
-      if (task !== undefined) cancelled.push(...(await change(deps, tx, task, request, call)));
+      if (task !== undefined) cancelled.push(...(await change({ deps, tx, call }, task, request)));
     }
     return { ids: wanted, toCancel: cancelled };
   });
@@ -48,19 +48,18 @@ export async function updateTasks(
 
 // Gives the runs that are to be cancelled once everything is committed.
 async function change(
-  deps: TaskApiDeps,
-  tx: Tx,
+  write: Write,
   task: TaskFields,
   { action, value }: UpdateTasksRequest,
-  call: Call,
 ): Promise<readonly string[]> {
+  const { deps, tx, call } = write;
   switch (action) {
     case "move":
-      await moveTo(deps, tx, task, { column: needed(value, "a column"), after: "", before: "" }, call);
+      await moveTo(write, task, { column: needed(value, "a column"), after: "", before: "" });
       return [];
     case "archive":
     case "restore":
-      await archive(deps, tx, task, action === "archive", call);
+      await archive(write, task, action === "archive");
       return [];
     case "start":
       await startRun(deps, tx, task, { actor: actorOf(call.caller) });
@@ -72,7 +71,7 @@ async function change(
     }
     default:
       await editTask(tx, task.id, await editOf(tx, task, action, value));
-      await noteChange(deps, tx, call, {
+      await noteChange(write, {
         task: { id: task.id, workspaceId: task.workspace_id },
         action: "edited",
         detail: { [action]: value },

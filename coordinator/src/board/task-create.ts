@@ -132,7 +132,7 @@ async function insert(deps: TaskApiDeps, tx: Tx, request: CreateTaskRequest, at:
       { role: "user", author: call.caller.userName, body: textMessage(message, request.uploads) },
     ]);
   }
-  await noteChange(deps, tx, call, { task: { id, workspaceId }, action: "created" });
+  await noteChange({ deps, tx, call }, { task: { id, workspaceId }, action: "created" });
   if (!request.start) return;
   const task = await lockTask(tx, id);
   if (task !== undefined) await startRun(deps, tx, task, { actor });

@@ -8,7 +8,16 @@ import type { Call } from "../gateway/operation.ts";
 import { resolveRequirements } from "../runs/requirements.ts";
 import { cycleThrough } from "./link-cycle.ts";
 import { revisionConflict } from "./revision.ts";
-import { findTask, mustRead, noteChange, notFound, taskIdsOf, type TaskApiDeps, wholeTask } from "./task-access.ts";
+import {
+  findTask,
+  mustRead,
+  noteChange,
+  notFound,
+  taskIdsOf,
+  type TaskApiDeps,
+  wholeTask,
+  type Write,
+} from "./task-access.ts";
 import { findColumn, parentOf, readTime, requireAssignee } from "./task-create.ts";
 import { lockTask, readTasks, type TaskFields } from "./task-row.ts";
 import { newestRun } from "./task-run.ts";
@@ -33,7 +42,7 @@ export async function updateTask(deps: TaskApiDeps, request: UpdateTaskRequest, 
     const task = await lockAt(tx, place.id, request.revision);
     await editTask(tx, task.id, await editOf(tx, task, request));
     if (request.blocked_by !== undefined) await relink(tx, task, request.blocked_by.items);
-    await noteChange(deps, tx, call, { task: place, action: "edited", detail: { fields: changedFields(request) } });
+    await noteChange({ deps, tx, call }, { task: place, action: "edited", detail: { fields: changedFields(request) } });
   });
   deps.recorded();
   return wholeTask(deps.store.sql, place.id);
@@ -99,7 +108,7 @@ export async function moveTask(deps: TaskApiDeps, request: MoveTaskRequest, call
   await deps.store.sql.begin(async (tx) => {
     const task = await lockAt(tx, place.id, request.revision);
     const anchors = await anchorsOf(tx, task.workspace_id, request);
-    await moveTo(deps, tx, task, { ...request, ...anchors }, call);
+    await moveTo({ deps, tx, call }, task, { ...request, ...anchors });
   });
   deps.recorded();
   return wholeTask(deps.store.sql, place.id);
@@ -117,11 +126,9 @@ async function anchorsOf(
 
 /** Moves the card of a locked task. */
 export async function moveTo(
-  deps: TaskApiDeps,
-  tx: Tx,
+  { deps, tx, call }: Write,
   task: TaskFields,
   to: { readonly column: string; readonly after: string; readonly before: string },
-  call: Call,
 ): Promise<void> {
   if (task.archived_at !== null) throw archived(task);
   const columns = await columnsOf(tx, task.board_id);
@@ -130,31 +137,30 @@ export async function moveTo(
   if (rank === undefined) {
     throw new MeshError("failed_precondition", `that card is not in ${column.name} any more; read the column again`);
   }
-  await setPlace(tx, task.id, column, rank, true);
+  await setPlace(tx, task.id, { ...column, rank }, true);
   const from = columns.find(({ id }) => id === task.column_id)?.name ?? "";
-  await noteChange(deps, tx, call, {
-    task: { id: task.id, workspaceId: task.workspace_id },
-    action: "moved",
-    detail: { from, to: column.name },
-  });
+  await noteChange(
+    { deps, tx, call },
+    {
+      task: { id: task.id, workspaceId: task.workspace_id },
+      action: "moved",
+      detail: { from, to: column.name },
+    },
+  );
 }
 
 /** ArchiveTask. */
 export async function archiveTask(deps: TaskApiDeps, request: ArchiveTaskRequest, call: Call): Promise<Task> {
   const place = await findTask(deps, request.task, call, "write");
-  await deps.store.sql.begin(async (tx) => archive(deps, tx, await lockAt(tx, place.id, 0), !request.restore, call));
+  await deps.store.sql.begin(async (tx) =>
+    archive({ deps, tx, call }, await lockAt(tx, place.id, 0), !request.restore),
+  );
   deps.recorded();
   return wholeTask(deps.store.sql, place.id);
 }
 
 /** Archives or restores a locked task; doing it again changes nothing. */
-export async function archive(
-  deps: TaskApiDeps,
-  tx: Tx,
-  task: TaskFields,
-  isArchived: boolean,
-  call: Call,
-): Promise<void> {
+export async function archive({ deps, tx, call }: Write, task: TaskFields, isArchived: boolean): Promise<void> {
   if ((task.archived_at !== null) === isArchived) return;
   const run = isArchived ? await newestRun(tx, task.id) : undefined;
   if (run !== undefined && isActive(run.state)) {
@@ -166,12 +172,15 @@ export async function archive(
   await setArchived(tx, task.id, isArchived);
   if (!isArchived) {
     const rank = await placeIn(tx, task.column_id, task.id, { after: "", before: "" });
-    if (rank !== undefined) await setPlace(tx, task.id, { id: task.column_id, boardId: task.board_id }, rank, false);
+    if (rank !== undefined) await setPlace(tx, task.id, { id: task.column_id, boardId: task.board_id, rank }, false);
   }
-  await noteChange(deps, tx, call, {
-    task: { id: task.id, workspaceId: task.workspace_id },
-    action: isArchived ? "archived" : "restored",
-  });
+  await noteChange(
+    { deps, tx, call },
+    {
+      task: { id: task.id, workspaceId: task.workspace_id },
+      action: isArchived ? "archived" : "restored",
+    },
+  );
 }
 
 /** DeleteTask. */
@@ -185,7 +194,7 @@ export async function deleteTask(deps: TaskApiDeps, request: DeleteTaskRequest, 
         `${keyOf(task.number)} is on the board; archive it first with: yao task archive ${keyOf(task.number)}`,
       );
     }
-    await noteChange(deps, tx, call, { task: place, action: "deleted", detail: { key: keyOf(task.number) } });
+    await noteChange({ deps, tx, call }, { task: place, action: "deleted", detail: { key: keyOf(task.number) } });
     await deleteRow(tx, task.id);
   });
   deps.recorded();

@@ -45,13 +45,15 @@ const RUNS_OF_STATE: Readonly<Record<string, readonly string[]>> = {
 export async function listTaskIds(sql: Sql, filter: TaskFilter, limit: number, cursor: string): Promise<TaskIds> {
   const where = conditions(sql, filter);
   if (where === undefined) return { ids: [], nextCursor: "", total: 0 };
+  const runs = filter.runState === "" ? sql`` : sql`LEFT JOIN task_run_states s ON s.task_id = t.id`;
+  const from = sql`FROM tasks t ${runs}`;
   const isBoard = filter.columnId !== "";
   const after = cursor === "" ? sql`` : isBoard ? afterRank(sql, cursor) : sql`AND t.id < ${cursor}`;
   const [rows, [count]] = await Promise.all([
     sql<{ id: string; rank: string }[]>`
-      SELECT t.id, t.rank FROM tasks t ${where} ${after}
+      SELECT t.id, t.rank ${from} ${where} ${after}
       ORDER BY ${isBoard ? sql`t.rank, t.id` : sql`t.id DESC`} LIMIT ${limit + 1}`,
-    sql<{ n: number }[]>`SELECT count(*)::int AS n FROM tasks t ${where}`,
+    sql<{ n: number }[]>`SELECT count(*)::int AS n ${from} ${where}`,
   ]);
   const page = rows.slice(0, limit);
   const last = page.at(-1);
@@ -104,35 +106,44 @@ function onNode(sql: Sql, nodeId: string): Fragment {
   return sql`AND t.id IN (SELECT s.task_id FROM task_run_states s JOIN runs r ON r.id = s.run_id WHERE r.node_id = ${nodeId})`;
 }
 
-// The same decisions as `stateOf`, as conditions.
+const ACTIVE = ["queued", "placed", "accepted", "running", "waiting"];
+
+// The same decisions as `stateOf`, as conditions on the task `t` and its newest run `s`, which may be missing.
 function inState(sql: Sql, { workspaceId, runState }: TaskFilter): Fragment {
-  const runs = RUNS_OF_STATE[runState];
-  const ran = sql`SELECT s.task_id FROM task_run_states s WHERE s.workspace_id = ${workspaceId}`;
-  const active = sql`${ran} AND s.state IN ('queued', 'placed', 'accepted', 'running', 'waiting')`;
-  const open = sql`
-    SELECT l.task_id FROM task_links l JOIN tasks p ON p.id = l.blocked_by JOIN board_columns pc ON pc.id = p.column_id
-    LEFT JOIN task_run_states ps ON ps.task_id = p.id
-    WHERE p.workspace_id = ${workspaceId} AND pc.category <> 'done' AND ps.state IS DISTINCT FROM 'succeeded'`;
-  const over = sql`
-    SELECT c.id FROM board_columns c JOIN boards b ON b.id = c.board_id
-    WHERE b.workspace_id = ${workspaceId} AND c.category IN ('done', 'cancelled')`;
-  const blocked = sql`(t.id IN (${open}) AND t.id NOT IN (${active}) AND t.column_id NOT IN (${over})
-    AND (t.wants_start OR t.id NOT IN (${ran})))`;
-  if (runState === "blocked") return sql`AND ${blocked}`;
-  if (runState === "idle") {
-    return sql`AND t.id NOT IN (${ran}) AND NOT t.wants_start AND t.start_error = '' AND NOT ${blocked}`;
-  }
-  const isOfRun = sql`t.id IN (${ran} AND s.state = ANY (${[...(runs ?? [])]}))`;
+  const isActive = sql`coalesce(s.state = ANY (${ACTIVE}), false)`;
+  const isOfRun = sql`coalesce(s.state = ANY (${[...(RUNS_OF_STATE[runState] ?? [])]}), false)`;
   switch (runState) {
+    case "blocked":
+      // Few of many: they are looked up by id, not found by a look at every task.
+      return sql`AND t.id = ANY (ARRAY(${waiting(sql, workspaceId)})) AND NOT ${isActive} AND ${isBlocked(sql, workspaceId)}`;
+    case "idle":
+      return sql`AND s.task_id IS NULL AND NOT t.wants_start AND t.start_error = '' AND NOT ${isBlocked(sql, workspaceId)}`;
     case "queued":
-      return sql`AND (${isOfRun} OR (t.wants_start AND t.start_error = '' AND t.id NOT IN (${active}) AND NOT ${blocked}))`;
+      return sql`AND (${isOfRun}
+        OR (t.wants_start AND t.start_error = '' AND NOT ${isActive} AND NOT ${isBlocked(sql, workspaceId)}))`;
     case "failed":
-      return sql`AND t.id NOT IN (${active}) AND NOT ${blocked}
-        AND (t.start_error <> '' OR (NOT t.wants_start AND ${isOfRun}))`;
+      return sql`AND ((${isOfRun} AND NOT t.wants_start)
+        OR (t.start_error <> '' AND NOT ${isActive} AND NOT ${isBlocked(sql, workspaceId)}))`;
     case "running":
     case "waiting":
       return sql`AND ${isOfRun}`;
     default:
       return sql`AND ${isOfRun} AND NOT t.wants_start AND t.start_error = ''`;
   }
+}
+
+// Ids of tasks that wait for one that is not done.
+function waiting(sql: Sql, workspaceId: string): Fragment {
+  return sql`
+    SELECT l.task_id FROM task_links l JOIN tasks p ON p.id = l.blocked_by JOIN board_columns pc ON pc.id = p.column_id
+    LEFT JOIN task_run_states ps ON ps.task_id = p.id
+    WHERE p.workspace_id = ${workspaceId} AND pc.category <> 'done' AND ps.state IS DISTINCT FROM 'succeeded'`;
+}
+
+// Of a task without an active run.
+function isBlocked(sql: Sql, workspaceId: string): Fragment {
+  return sql`((t.wants_start OR s.task_id IS NULL) AND t.id IN (${waiting(sql, workspaceId)}) AND t.column_id NOT IN (
+    SELECT c.id FROM board_columns c JOIN boards b ON b.id = c.board_id
+    WHERE b.workspace_id = ${workspaceId} AND c.category IN ('done', 'cancelled')
+  ))`;
 }

@@ -191,7 +191,7 @@ export async function autoMove(
     return;
   const rank = await placeIn(tx, to.id, task.id, { after: "", before: "" });
   if (rank === undefined) return;
-  await setPlace(tx, task.id, to, rank, false);
+  await setPlace(tx, task.id, { ...to, rank }, false);
   await insertActivity(tx, {
     id: deps.ids.next("act"),
     taskId: task.id,

@@ -186,12 +186,11 @@ async function renumber(tx: Tx, columnId: string): Promise<void> {
 export async function setPlace(
   tx: Tx,
   id: string,
-  column: Pick<ColumnPlace, "id" | "boardId">,
-  rank: string,
+  to: Pick<ColumnPlace, "id" | "boardId"> & { readonly rank: string },
   byPerson: boolean,
 ): Promise<void> {
   await tx`
-    UPDATE tasks SET column_id = ${column.id}, board_id = ${column.boardId}, rank = ${rank}, updated_at = now(),
+    UPDATE tasks SET column_id = ${to.id}, board_id = ${to.boardId}, rank = ${to.rank}, updated_at = now(),
       revision = revision + ${byPerson ? 1 : 0} WHERE id = ${id}`;
 }
 

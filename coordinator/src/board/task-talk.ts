@@ -15,7 +15,7 @@ import { createHash } from "node:crypto";
 import { actorOf } from "../auth/caller.ts";
 import type { Call } from "../gateway/operation.ts";
 import { appendMessages, textMessage } from "./conversation-store.ts";
-import { findTask, type TaskApiDeps, wholeTask } from "./task-access.ts";
+import { findTask, type TaskApiDeps, wholeTask, type Write } from "./task-access.ts";
 import { lockAt } from "./task-edit.ts";
 import type { TaskPlace } from "./task-row.ts";
 import { newestRun, startRun } from "./task-run.ts";
@@ -34,13 +34,13 @@ export async function sendToTask(
   const task = await wholeTask(deps.store.sql, place.id);
   const item = request.hold ? undefined : itemFor(task, request);
   if (item !== undefined && task.run_id !== undefined) {
-    await answer(deps, task.run_id, item, request, call);
+    await answer(deps, { run: task.run_id, item }, request, call);
     deps.recorded();
     return { task: await wholeTask(deps.store.sql, place.id), effect: "answered" };
   }
   if (request.text.trim() === "" && request.uploads.length === 0)
     throw new MeshError("invalid_argument", "there is nothing to send: give a text");
-  const effect = await deps.store.sql.begin((tx) => keep(deps, tx, place, request, call));
+  const effect = await deps.store.sql.begin((tx) => keep({ deps, tx, call }, place, request));
   deps.recorded();
   if (effect === "started") deps.pokeQueue();
   return { task: await wholeTask(deps.store.sql, place.id), effect };
@@ -75,8 +75,7 @@ function answered(id: string): PendingItem {
 
 async function answer(
   deps: TaskApiDeps,
-  run: string,
-  item: PendingItem,
+  { run, item }: { readonly run: string; readonly item: PendingItem },
   { decision, text, arguments: args }: SendToTaskRequest,
   call: Call,
 ): Promise<void> {
@@ -86,13 +85,7 @@ async function answer(
   );
 }
 
-async function keep(
-  deps: TaskApiDeps,
-  tx: Tx,
-  place: TaskPlace,
-  request: SendToTaskRequest,
-  call: Call,
-): Promise<Effect> {
+async function keep({ deps, tx, call }: Write, place: TaskPlace, request: SendToTaskRequest): Promise<Effect> {
   const task = await lockAt(tx, place.id, 0);
   const run = await newestRun(tx, task.id);
   const isBusy = run !== undefined && isActive(run.state);

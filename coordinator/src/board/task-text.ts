@@ -2,6 +2,7 @@
 
 const MAX_TITLE = 80;
 const MAX_LINE = 200;
+const MAX_SUMMARY = 240;
 const MAX_WORD = 40;
 const MAX_WORDS = 4000;
 
@@ -21,6 +22,12 @@ export function titleOf(message: string): string {
 export function lastLineOf(text: string): string {
   const line = text.split(/\r?\n/).findLast((each) => each.trim() !== "") ?? "";
   return cutAtWord(line.replaceAll(/\s+/g, " ").trim(), MAX_LINE);
+}
+
+/** What came of a run by rule: the first paragraph of its output as one line of at most 240 characters. */
+export function summaryOf(output: string): string {
+  const paragraph = output.split(/\n\s*\n/).find((each) => each.trim() !== "") ?? "";
+  return cutAtWord(paragraph.replaceAll(/\s+/g, " ").trim(), MAX_SUMMARY);
 }
 
 /** At most `max` characters, ended at a word, with an ellipsis where something is missing. */
@@ -59,7 +66,7 @@ function splitScripts(piece: string): readonly string[] {
   };
   for (const char of piece) {
     if (UNSPACED.test(char)) {
-      if (spaced !== "") words.push(spaced.slice(0, MAX_WORD));
+      if (spaced !== "") words.push(firstChars(spaced));
       spaced = "";
       unspaced.push(char);
     } else {
@@ -68,8 +75,13 @@ function splitScripts(piece: string): readonly string[] {
     }
   }
   endUnspaced();
-  if (spaced !== "") words.push(spaced.slice(0, MAX_WORD));
+  if (spaced !== "") words.push(firstChars(spaced));
   return words;
+}
+
+// By characters: half of one is no text.
+function firstChars(word: string): string {
+  return word.length <= MAX_WORD ? word : [...word].slice(0, MAX_WORD).join("");
 }
 
 /**

@@ -2,8 +2,8 @@
 
 import type { PendingItem, Task, TaskRef } from "@mesh/proto";
 
-import type { LinkedTask, StoredSchedule, TaskRow } from "./task-row.ts";
-import { stateOf } from "./task-state.ts";
+import type { LinkedTask, StoredPlacementWish, StoredSchedule, TaskRow } from "./task-row.ts";
+import { stateOf, type TaskFacts } from "./task-state.ts";
 
 /** Priorities by their number. */
 export const PRIORITIES = ["none", "low", "medium", "high", "urgent"] as const;
@@ -23,16 +23,7 @@ export function keyOf(number: number): string {
 
 /** Converts a row to the message of the public interface. */
 export function toTask(row: TaskRow, extras: TaskExtras = NO_EXTRAS): Task {
-  const { state, reason } = stateOf({
-    category: row.category,
-    wantsStart: row.wants_start,
-    startError: row.start_error,
-    retryAt: row.retry_at,
-    blockers: row.blocked_by,
-    run:
-      row.run_state === null ? undefined : { state: row.run_state, reason: row.run_reason ?? "", error: row.run_error },
-  });
-  const { node = "", labels = {}, os = "", arch = "", tools = [] } = row.placement;
+  const { state, reason } = stateOf(factsOf(row));
   return {
     id: row.id,
     key: keyOf(row.number),
@@ -48,7 +39,7 @@ export function toTask(row: TaskRow, extras: TaskExtras = NO_EXTRAS): Task {
     labels: row.labels,
     assistant: row.assistant,
     assignee: row.assignee,
-    placement: { node, labels, os, arch, tools },
+    placement: toPlacement(row.placement),
     blocked_by: row.blocked_by.map(toRef),
     blocks: extras.blocks.map(toRef),
     parent_id: row.parent_id ?? undefined,
@@ -63,16 +54,39 @@ export function toTask(row: TaskRow, extras: TaskExtras = NO_EXTRAS): Task {
     last_line: row.last_line,
     schedule: row.schedule === null ? undefined : toSchedule(row.schedule),
     max_retries: row.max_retries,
-    retry_at: row.retry_at?.toISOString(),
     usage: row.run_usage ?? undefined,
     created_by: row.created_by,
     created_at: row.created_at.toISOString(),
     updated_at: row.updated_at.toISOString(),
+    agent: row.agent ?? undefined,
+    ...timesOf(row),
+  };
+}
+
+function timesOf(row: TaskRow): Pick<Task, "retry_at" | "started_at" | "finished_at" | "archived_at" | "due_at"> {
+  return {
+    retry_at: row.retry_at?.toISOString(),
     started_at: row.run_started_at?.toISOString(),
     finished_at: row.run_finished_at?.toISOString(),
     archived_at: row.archived_at?.toISOString(),
-    agent: row.agent ?? undefined,
     due_at: row.due_at?.toISOString(),
+  };
+}
+
+function toPlacement(wish: StoredPlacementWish): NonNullable<Task["placement"]> {
+  const { node = "", labels = {}, os = "", arch = "", tools = [] } = wish;
+  return { node, labels, os, arch, tools };
+}
+
+function factsOf(row: TaskRow): TaskFacts {
+  const { run_state: state, run_reason: reason, run_error: error } = row;
+  return {
+    category: row.category,
+    wantsStart: row.wants_start,
+    startError: row.start_error,
+    retryAt: row.retry_at,
+    blockers: row.blocked_by,
+    run: state === null ? undefined : { state, reason: reason ?? "", error },
   };
 }
 

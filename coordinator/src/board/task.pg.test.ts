@@ -270,3 +270,40 @@ test("templates make tasks with their variables in place", async () => {
   await board.tasks.removeTemplate({ workspace: "default", template: "weekly" }, board.admin);
   expect((await board.tasks.listTemplates({ workspace: "default" }, board.admin)).templates).toEqual([]);
 });
+
+test("a workspace goes with its boards, tasks, runs and feed at once", async () => {
+  const { tenant } = board.fleet;
+  const { workspace } = await tenant.workspaces.createWorkspace({ name: "short-lived" }, board.admin);
+  const first = await board.create({ workspace: "short-lived", title: "a" });
+  await board.create({ workspace: "short-lived", title: "b", blocked_by: [first.key], parent: first.key });
+  await board.number();
+  const remove = (force: boolean): Promise<unknown> =>
+    tenant.workspaces.deleteWorkspace({ workspace: "short-lived", force }, board.admin);
+  expect((await refusal(remove(false))).message).toContain("holds 2 tasks");
+  await remove(true);
+  await board.number();
+  for (const table of ["tasks", "boards", "feed_events", "feed_heads", "feed_outbox"]) {
+    const rows = await tenant.store
+      .sql`SELECT 1 FROM ${tenant.store.sql(table)} WHERE workspace_id = ${workspace?.id ?? ""}`;
+    expect([table, rows.length]).toEqual([table, 0]);
+  }
+});
+
+test("a key is of the workspace that is named with it, and of no other", async () => {
+  await board.fleet.tenant.workspaces.createWorkspace({ name: "second" }, board.admin);
+  const here = await board.create({ title: "here" });
+  const there = await board.create({ workspace: "second", title: "there" });
+  expect([here.key, there.key]).toEqual(["T-1", "T-1"]);
+  expect((await refusal(board.get("T-1"))).message).toContain("default:T-1");
+  expect([(await board.get("default:T-1")).id, (await board.get("second:t-1")).id]).toEqual([here.id, there.id]);
+  expect((await refusal(board.create({ title: "x", blocked_by: [there.id] }))).code).toBe("not_found");
+});
+
+test("a message that is sent again under its key is one message and one run", async () => {
+  const task = await board.create();
+  const sends = Array.from({ length: 20 }, () => board.send(task.id, "go", { idempotency_key: "m1" }));
+  expect(new Set((await Promise.all(sends)).map(({ effect }) => effect))).toEqual(new Set(["started"]));
+  const { messages } = await board.tasks.listTaskMessages({ task: task.id, before_seq: 0, limit: 0 }, board.admin);
+  expect([messages.length, (await board.get(task.id)).attempts]).toEqual([1, 1]);
+  expect((await refusal(board.send(task.id, "stop", { idempotency_key: "m1" }))).code).toBe("already_exists");
+});

@@ -33,7 +33,7 @@ export async function testOne(
   { caller, signal }: Call,
 ): Promise<TestConnectorResponse> {
   const workspace = await deps.access.workspace(caller, request.workspace, "write");
-  const found = await find(deps, workspace.id, request.connector);
+  const found = await openConnector(deps, workspace.id, request.connector);
   if (found === undefined) {
     throw new MeshError(
       "not_found",
@@ -52,9 +52,9 @@ export async function testOne(
 
 const CONFIG_FIX = "fix the connector's settings as said";
 
-/** The connector of this id, read when it is called: what is wrong with it is the result of the test. */
-async function find(
-  { store, secretBox }: ConnectorTestDeps,
+/** The connector of this id with its key, opened when it is called: what is wrong with it is thrown then. */
+export async function openConnector(
+  { store, secretBox }: Pick<ConnectorTestDeps, "store" | "secretBox">,
   workspaceId: string,
   id: string,
 ): Promise<(() => ResolvedConnector) | undefined> {

@@ -56,8 +56,10 @@ export function oidcLogin(deps: OidcDeps, config: CoordinatorConfig): OidcLogin 
 export function browserConfig({
   publicUrl,
   webDir,
-}: CoordinatorConfig): Pick<GatewayConfig, "publicUrl" | "hostNames" | "webDirectory"> {
+  trustedProxies,
+}: CoordinatorConfig): Pick<GatewayConfig, "publicUrl" | "hostNames" | "trustedProxies" | "webDirectory"> {
   return {
+    trustedProxies,
     ...(publicUrl === undefined ? {} : { publicUrl }),
     hostNames: [hostname()],
     // Beside the coordinator in the repository and in the image, seen from sources and from the built program alike.

@@ -1,13 +1,16 @@
 /** Wires the task board. */
 
 import { type Ids, type Service, systemClock } from "@mesh/kernel";
+import { createProviders } from "@mesh/llm";
 import type { Logger } from "@mesh/observability";
 import type { Store } from "@mesh/store";
 
 import type { Access } from "../auth/access.ts";
+import type { SecretBox } from "../auth/secret-box.ts";
 import { createBoardApi } from "../board/board-api.ts";
 import { createInboxApi } from "../board/inbox-api.ts";
 import { Keeper } from "../board/keeper.ts";
+import { Light } from "../board/light.ts";
 import { createTaskApi } from "../board/task-api.ts";
 import type { BoardApi, InboxApi, RunApi, TaskApi } from "../gateway/operation.ts";
 
@@ -19,6 +22,7 @@ export interface BoardCore {
   readonly log: Logger;
   readonly elector: { readonly isLeader: boolean };
   readonly pokeQueue: () => void;
+  readonly secretBox: SecretBox;
 }
 
 /** The wired board. */
@@ -33,6 +37,14 @@ export interface Board {
 export function createBoard(core: BoardCore, recorded: () => void): Board {
   const { store, access, ids, log, elector, pokeQueue } = core;
   const clock = systemClock;
+  const light = new Light({
+    store,
+    secretBox: core.secretBox,
+    providers: createProviders({ clock }),
+    clock,
+    log: log.child({ component: "board" }),
+    recorded,
+  });
   const keeper = new Keeper({
     store,
     ids,
@@ -41,7 +53,7 @@ export function createBoard(core: BoardCore, recorded: () => void): Board {
     isLeader: () => elector.isLeader,
     pokeQueue,
     recorded,
-    ended: () => undefined,
+    ended: (taskId) => light.ended(taskId),
   });
   const changed = (): void => {
     recorded();
@@ -50,7 +62,7 @@ export function createBoard(core: BoardCore, recorded: () => void): Board {
   return {
     boards: createBoardApi({ store, access, ids, recorded }),
     inbox: createInboxApi({ store, access, recorded }),
-    services: [keeper],
+    services: [keeper, light],
     tasks: (runs) => createTaskApi({ store, access, ids, clock, runs, recorded: changed, pokeQueue }),
   };
 }

@@ -42,29 +42,39 @@ async function send(
 const pathOf = (path: string): string => path.replaceAll(/\{\w+\}/g, "x");
 
 describe("calls with the session's cookie", () => {
-  const changing = OPERATIONS.filter(({ verb }) => verb !== "GET");
+  /** Routes that are no rows of the table. */
+  const others = ["/v1/workspaces/x/assistants/x/mcp", "/v1/chat/completions"].map((path) => ({
+    verb: "POST",
+    path,
+    scope: "runs",
+  }));
+  const changing = [...OPERATIONS.filter(({ verb }) => verb !== "GET"), ...others];
 
-  test("change nothing without the CSRF token, with an Origin elsewhere or none, or under another name: every route that changes something", async () => {
-    const { api, calls } = scriptedApi();
-    await using gateway = await startGateway({ api, callers });
-    const own = { cookie: COOKIE, origin: gateway.url };
-    expect(changing.length).toBeGreaterThan(20);
-    for (const { verb, path, scope } of changing) {
-      const status = async (headers: Readonly<Record<string, string>>): Promise<number> =>
-        (await send(gateway, verb, pathOf(path), headers)).status;
-      const at = `${verb} ${path}`;
-      const csrf = { "x-csrf-token": CSRF };
-      expect([at, await status({ ...own, ...csrf, origin: "https://evil.example" })]).toEqual([at, 403]);
-      expect([at, await status({ ...own, ...csrf, origin: "null" })]).toEqual([at, 403]);
-      expect([at, await status({ cookie: COOKIE, ...csrf })]).toEqual([at, 403]);
-      expect([at, await status({ ...own, ...csrf, host: "evil.example" })]).toEqual([at, 421]);
-      // Operations without a caller take nothing from the cookie: there is nothing to forge.
-      if (scope === "none") continue;
-      expect([at, await status(own)]).toEqual([at, 403]);
-      expect([at, await status({ ...own, "x-csrf-token": csrfTokenOf(newSessionText()) })]).toEqual([at, 403]);
-    }
-    expect(calls).toEqual([]);
-  });
+  test(
+    "change nothing without the CSRF token, with an Origin elsewhere or none, or under another name: every route that changes something",
+    { timeout: 60_000 },
+    async () => {
+      const { api, calls } = scriptedApi();
+      await using gateway = await startGateway({ api, callers });
+      const own = { cookie: COOKIE, origin: gateway.url };
+      expect(changing.length).toBeGreaterThan(20);
+      for (const { verb, path, scope } of changing) {
+        const status = async (headers: Readonly<Record<string, string>>): Promise<number> =>
+          (await send(gateway, verb, pathOf(path), headers)).status;
+        const at = `${verb} ${path}`;
+        const csrf = { "x-csrf-token": CSRF };
+        expect([at, await status({ ...own, ...csrf, origin: "https://evil.example" })]).toEqual([at, 403]);
+        expect([at, await status({ ...own, ...csrf, origin: "null" })]).toEqual([at, 403]);
+        expect([at, await status({ cookie: COOKIE, ...csrf })]).toEqual([at, 403]);
+        expect([at, await status({ ...own, ...csrf, host: "evil.example" })]).toEqual([at, 421]);
+        // Operations without a caller take nothing from the cookie: there is nothing to forge.
+        if (scope === "none") continue;
+        expect([at, await status(own)]).toEqual([at, 403]);
+        expect([at, await status({ ...own, "x-csrf-token": csrfTokenOf(newSessionText()) })]).toEqual([at, 403]);
+      }
+      expect(calls).toEqual([]);
+    },
+  );
 
   test("reach their handler with the CSRF token of the session, and read without it", async () => {
     const { api, calls } = scriptedApi();
@@ -217,4 +227,16 @@ describe("the policy", () => {
     expect(sessionOf(`xyao_session=${SESSION}`)).toBeUndefined();
     expect(cookieValue(`yao_session=${SESSION};${" ".repeat(20_000)}`, "yao_session")).toBeUndefined();
   });
+});
+
+test("only a trusted proxy says where a request comes from", async () => {
+  for (const [trustedProxies, seen] of [
+    [[], "127.0.0.1"],
+    [["127.0.0.1/8"], "203.0.113.9"],
+  ] as const) {
+    const { api, calls } = scriptedApi();
+    await using gateway = await startGateway({ api, config: { trustedProxies } });
+    await send(gateway, "POST", "/v1/login", { "x-forwarded-for": "198.51.100.1, 203.0.113.9" });
+    expect(calls.at(-1)?.call.client?.address).toBe(seen);
+  }
 });

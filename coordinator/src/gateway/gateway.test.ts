@@ -6,7 +6,7 @@ import { test } from "vitest";
 import { createGateway } from "./gateway.ts";
 import { scriptedApi } from "./testing/scripted-api.ts";
 
-test("the gateway starts and stops cleanly at any moment", async () => {
+test("the gateway starts and stops cleanly at any moment", { timeout: 60_000 }, async () => {
   await startStopStress(() =>
     createGateway({
       config: { host: "127.0.0.1", httpPort: 0, grpcPort: 0, version: "0", graceMs: 100 },

@@ -51,6 +51,8 @@ export interface GatewayConfig {
   readonly publicUrl?: string;
   /** Names of this machine, under which a browser may come. */
   readonly hostNames?: readonly string[];
+  /** Addresses and networks of proxies that may say where a request comes from. */
+  readonly trustedProxies?: readonly string[];
   /** Directory of the built web page. */
   readonly webDirectory?: string;
 }
@@ -120,36 +122,17 @@ interface Parts {
   isStopping: boolean;
 }
 
-function assemble(deps: GatewayDeps): Parts {
-  const { api, clock, ids, config } = deps;
-  const { publicUrl } = config;
-  const policy = new BrowserPolicy({
-    ...(publicUrl === undefined ? {} : { publicUrl: () => publicUrl }),
-    hostNames: config.hostNames ?? [],
-  });
-  const admission = new Admission(deps.authenticator, new RateLimiter(clock, config.rate), policy);
-  const errors = new ErrorLog(deps.log);
-  const streams = new OpenStreams({ admission, clock });
-  const sockets = new EventSockets({ api, admission, streams, clock, ids });
-  const tunnels = new NatsTunnels({ clock, ids }, deps.natsWebsocket);
-  const onCall = measure(deps.metrics, { streams, sockets, tunnels });
-  const answers = deps.answers === undefined ? {} : { answers: deps.answers };
-  const http: HttpDeps = { api, admission, errors, clock, ids, onCall, ...answers };
-  const options = { maxUnaryMs: MAX_UNARY_MS, ...(config.tls === undefined ? {} : { tls: config.tls }) };
-  const app = createHttpApp(http, options);
-  const special = specialHandlers(http, streams, deps.contents);
-  const isSecure = (): boolean => config.tls !== undefined || publicUrl?.startsWith("https:") === true;
-  const finishOf = sessionCookies(isSecure);
-  const replace = (operation: Operation): HttpHandler | undefined => {
-    const finish = finishOf(operation);
-    return finish === undefined ? special.get(operation.method) : answerOnce(http, operation, MAX_UNARY_MS, finish);
-  };
-  addRoutes(app, http, { ...options, replace });
-  if (deps.oidc !== undefined) addOidcRoutes(app, { admission, policy, oidc: deps.oidc, isSecure });
-  addMcpRoute(app, { ...http, streams });
-  addOpenAiRoutes(app, { ...http, streams });
-  const rpc = createRpcServer(
-    grpcServices({ api, admission, streams }),
+function policyOf({ publicUrl, hostNames = [] }: GatewayConfig): BrowserPolicy {
+  return new BrowserPolicy({ hostNames, ...(publicUrl === undefined ? {} : { publicUrl: () => publicUrl }) });
+}
+
+function rpcServer(
+  { clock, ids, config }: GatewayDeps,
+  errors: ErrorLog,
+  services: ReturnType<typeof grpcServices>,
+): RpcServer {
+  return createRpcServer(
+    services,
     {
       clock,
       requestId: () => ids.next("req"),
@@ -163,6 +146,37 @@ function assemble(deps: GatewayDeps): Parts {
       ...(config.tls === undefined ? {} : { tls: config.tls }),
     },
   );
+}
+
+function assemble(deps: GatewayDeps): Parts {
+  const { api, clock, ids, config } = deps;
+  const policy = policyOf(config);
+  const admission = new Admission(deps.authenticator, new RateLimiter(clock, config.rate), policy);
+  const errors = new ErrorLog(deps.log);
+  const streams = new OpenStreams({ admission, clock });
+  const sockets = new EventSockets({ api, admission, streams, clock, ids });
+  const tunnels = new NatsTunnels({ clock, ids }, deps.natsWebsocket);
+  const onCall = measure(deps.metrics, { streams, sockets, tunnels });
+  const answers = deps.answers === undefined ? {} : { answers: deps.answers };
+  const http: HttpDeps = { api, admission, errors, clock, ids, onCall, ...answers };
+  const options = {
+    maxUnaryMs: MAX_UNARY_MS,
+    trustedProxies: config.trustedProxies ?? [],
+    ...(config.tls === undefined ? {} : { tls: config.tls }),
+  };
+  const app = createHttpApp(http, options);
+  const special = specialHandlers(http, streams, deps.contents);
+  const isSecure = (): boolean => config.tls !== undefined || config.publicUrl?.startsWith("https:") === true;
+  const finishOf = sessionCookies(isSecure);
+  const replace = (operation: Operation): HttpHandler | undefined => {
+    const finish = finishOf(operation);
+    return finish === undefined ? special.get(operation.method) : answerOnce(http, operation, MAX_UNARY_MS, finish);
+  };
+  addRoutes(app, http, { ...options, replace });
+  if (deps.oidc !== undefined) addOidcRoutes(app, { admission, policy, oidc: deps.oidc, isSecure });
+  addMcpRoute(app, { ...http, streams });
+  addOpenAiRoutes(app, { ...http, streams });
+  const rpc = rpcServer(deps, errors, grpcServices({ api, admission, streams }));
   const parts: Parts = { app, rpc, streams, sockets, tunnels, isStopping: false };
   addHealthRoutes(app, {
     admission,

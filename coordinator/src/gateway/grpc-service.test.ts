@@ -26,6 +26,11 @@ const DEFINITIONS: Readonly<Record<string, Readonly<Record<string, MethodDefinit
   boards: proto.BoardServiceService,
   tasks: proto.TaskServiceService,
   inbox: proto.InboxServiceService,
+  files: proto.FileServiceService,
+  documents: proto.DocumentServiceService,
+  agents: proto.AgentServiceService,
+  chats: proto.ChatServiceService,
+  webhooks: proto.WebhookServiceService,
 } as never;
 
 interface MethodDefinition {
@@ -45,12 +50,24 @@ const NEEDED: Readonly<Record<string, object>> = {
   putConnector: { workspace: "x", connector: "c", type: "openai" },
   createToken: { name: "t" },
   changePassword: { password: "ten or more" },
+  putSecret: { workspace: "x", name: "NAME", value: "v" },
+  removeSecret: { workspace: "x", name: "NAME" },
   createBoard: { workspace: "x", name: "b" },
   moveTask: { task: "x", column: "c" },
   updateTasks: { workspace: "x", action: "archive" },
   putSchedule: { task: "x", schedule: { cron: "0 9 * * *" } },
   previewSchedule: { cron: "0 9 * * *" },
   markInbox: { state: "read" },
+  runShare: { code: "x", input: "hi" },
+  createWebhook: { workspace: "x", url: "https://example.com/" },
+  readFile: { workspace: "x", path: "a" },
+  writeFile: { workspace: "x", path: "a", bytes: Buffer.from("b") },
+  moveFile: { workspace: "x", path: "a", to: "b" },
+  copyFile: { workspace: "x", path: "a" },
+  deleteFile: { workspace: "x", path: "a" },
+  uploadDocument: { workspace: "x", name: "a", bytes: Buffer.from("b") },
+  searchDocuments: { workspace: "x", query: "a" },
+  createUpload: { workspace: "x", name: "a", bytes: Buffer.from("b") },
   pushApp: { workspace: "x", app: "a", bundle: Buffer.from("b") },
 };
 
@@ -116,8 +133,11 @@ const codeOf = async (work: Promise<unknown>): Promise<string> =>
     (error: unknown) => MeshError.from(error).code,
   );
 
+/** Every operation, and every scope of each: more than the usual limit of a test on a busy machine. */
+const MATRIX = { timeout: 60_000 };
+
 describe("every operation over gRPC", () => {
-  test("reaches the same handler with the same message as over HTTP, and needs the same scope", async () => {
+  test("reaches the same handler with the same message as over HTTP, and needs the same scope", MATRIX, async () => {
     const { api, calls } = scriptedApi();
     const callers = new Map(SCOPES.map((scope) => [scope as string, callerWith([scope])]));
     await using gateway = await startGateway({ api, callers });

@@ -6,6 +6,7 @@ import { describe, expect, test } from "vitest";
 
 import { hasScope, SCOPES } from "../auth/caller.ts";
 import { OPERATIONS } from "./operations.ts";
+import { revisionConflict } from "../board/revision.ts";
 import { callerWith, startGateway } from "./testing/running-gateway.ts";
 import { scriptedApi } from "./testing/scripted-api.ts";
 
@@ -32,7 +33,7 @@ async function problemOf(response: Response): Promise<Record<string, unknown>> {
 
 /** A request that reaches the handler of an operation. */
 function sample(operation: (typeof OPERATIONS)[number]): readonly [path: string, init: RequestInit] {
-  const path = operation.path.replaceAll(/\{\w+\}/g, "x");
+  const path = operation.path.replace("{name}", "NAME").replaceAll(/\{\w+\}/g, "x");
   const bodies: Record<string, unknown> = {
     joinNode: { token: "t", nkey: "U", signature: "s" },
     renewNode: { nkey: "U", at_ms: 1, signature: "s" },
@@ -43,18 +44,44 @@ function sample(operation: (typeof OPERATIONS)[number]): readonly [path: string,
     putConnector: { type: "openai" },
     createToken: { name: "t" },
     changePassword: { password: "ten or more" },
+    putSecret: { value: "v" },
+    createBoard: { name: "b" },
+    moveTask: { column: "c" },
+    updateTasks: { action: "archive" },
+    putSchedule: { schedule: { cron: "0 9 * * *" } },
+    previewSchedule: { cron: "0 9 * * *" },
+    markInbox: { state: "read" },
+    moveFile: { path: "a", to: "b" },
+    copyFile: { path: "a", to_node: "n" },
+    runShare: { input: "hi" },
+    createWebhook: { url: "https://example.com/" },
   };
+  const queries: Record<string, string> = {
+    readFile: "?path=a",
+    writeFile: "?path=a",
+    deleteFile: "?path=a",
+    searchDocuments: "?query=a",
+    uploadDocument: "?name=a",
+    createUpload: "?name=a",
+  };
+  const query = queries[operation.method] ?? "";
   if (operation.rawBody !== undefined) {
-    return [path, { method: operation.verb, headers: { "content-type": "application/octet-stream" }, body: "bundle" }];
+    return [
+      `${path}${query}`,
+      { method: operation.verb, headers: { "content-type": "application/octet-stream" }, body: "bundle" },
+    ];
   }
-  if (operation.verb === "GET" || operation.verb === "DELETE") return [path, { method: operation.verb }];
+  if (operation.verb === "GET" || operation.verb === "DELETE") return [`${path}${query}`, { method: operation.verb }];
   return [path, { ...json(bodies[operation.method] ?? {}), method: operation.verb }];
 }
+
+/** Every operation, and every scope of each: more than the usual limit of a test on a busy machine. */
+const MATRIX = { timeout: 60_000 };
 
 describe("every operation over HTTP", () => {
   const unary = OPERATIONS.filter(({ streaming }) => !streaming);
 
-  test("reaches its handler with the whole message and the caller", async () => {
+  test("reaches its handler with the whole message and the caller", MATRIX, async () => {
     const { api, calls } = scriptedApi();
     await using gateway = await startGateway({ api });
     for (const operation of unary) {
@@ -66,25 +93,29 @@ describe("every operation over HTTP", () => {
     }
   });
 
-  test("needs a token with the scope of the row, and passes with it: all scopes against all operations", async () => {
-    const { api, calls } = scriptedApi();
-    const callers = new Map(SCOPES.map((scope) => [scope as string, callerWith([scope])]));
-    await using gateway = await startGateway({ api, callers });
-    for (const operation of unary) {
-      const [path, init] = sample(operation);
-      for (const token of ["", "wrong", ...SCOPES]) {
-        const before = calls.length;
-        const response = await gateway.fetch(path, { ...init, token });
-        await response.arrayBuffer();
-        const allowed =
-          (operation.scope === "none" && !(operation.mayHaveCaller === true && token === "wrong")) ||
-          SCOPES.some((scope) => scope === token && hasScope([scope], operation.scope as never));
-        const expected = allowed ? operation.successStatus : token === "" || token === "wrong" ? 401 : 403;
-        expect([operation.method, token, response.status]).toEqual([operation.method, token, expected]);
-        expect([operation.method, token, calls.length - before]).toEqual([operation.method, token, allowed ? 1 : 0]);
+  test(
+    "needs a token with the scope of the row, and passes with it: all scopes against all operations",
+    MATRIX,
+    async () => {
+      const { api, calls } = scriptedApi();
+      const callers = new Map(SCOPES.map((scope) => [scope as string, callerWith([scope])]));
+      await using gateway = await startGateway({ api, callers });
+      for (const operation of unary) {
+        const [path, init] = sample(operation);
+        for (const token of ["", "wrong", ...SCOPES]) {
+          const before = calls.length;
+          const response = await gateway.fetch(path, { ...init, token });
+          await response.arrayBuffer();
+          const allowed =
+            (operation.scope === "none" && !(operation.mayHaveCaller === true && token === "wrong")) ||
+            SCOPES.some((scope) => scope === token && hasScope([scope], operation.scope as never));
+          const expected = allowed ? operation.successStatus : token === "" || token === "wrong" ? 401 : 403;
+          expect([operation.method, token, response.status]).toEqual([operation.method, token, expected]);
+          expect([operation.method, token, calls.length - before]).toEqual([operation.method, token, allowed ? 1 : 0]);
+        }
       }
-    }
-  });
+    },
+  );
 });
 
 describe("input", () => {
@@ -336,5 +367,22 @@ describe("conventions", () => {
     await expect(startGateway({ api: scriptedApi().api, config: { httpPort: gateway.httpPort } })).rejects.toThrow(
       /cannot listen for HTTP on 127.0.0.1:\d+.*YAO_HTTP_PORT/,
     );
+  });
+});
+
+test("what was refused for good says so to clients that send a conflict again by themselves", async () => {
+  const { api } = scriptedApi({
+    updateTask: () => Promise.reject(revisionConflict("task", 3, { task: { revision: 4, title: "Hers" } })),
+  });
+  await using gateway = await startGateway({ api });
+  const response = await gateway.fetch("/v1/tasks/T-1", {
+    method: "PATCH",
+    body: JSON.stringify({ title: "His", revision: 3 }),
+    headers: { "content-type": "application/json" },
+  });
+  expect([response.status, response.headers.get("x-should-retry")]).toEqual([409, "false"]);
+  expect(await response.json()).toMatchObject({
+    code: "aborted",
+    details: { code: "revision_conflict", task: { revision: 4, title: "Hers" } },
   });
 });

@@ -42,6 +42,7 @@ export interface HttpDeps {
 export interface HttpOptions {
   readonly tls?: ServerTls;
   readonly maxUnaryMs?: number;
+  readonly trustedProxies?: readonly string[];
 }
 
 /** A call whose request was admitted. */
@@ -73,6 +74,8 @@ const SECURITY_HEADERS: Readonly<Record<string, string>> = {
 export function createHttpApp(deps: HttpDeps, options: HttpOptions): FastifyInstance {
   const app = fastify({
     logger: false,
+    trustProxy:
+      options.trustedProxies === undefined || options.trustedProxies.length === 0 ? false : [...options.trustedProxies],
     exposeHeadRoutes: false,
     bodyLimit: MAX_JSON_BYTES,
     routerOptions: { maxParamLength: 256 },

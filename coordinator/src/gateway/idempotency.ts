@@ -50,8 +50,9 @@ export interface Answer {
 const MAX_KEY_CHARS = 255;
 
 /** Whether the header means something to an operation. */
-export function takesKey({ verb, successStatus, rawBody }: Operation): boolean {
-  return verb === "POST" && successStatus === 201 && rawBody === undefined;
+export function takesKey({ verb, scope, successStatus, rawBody }: Operation): boolean {
+  // Callers without a token cannot be told apart, so their keys would meet.
+  return verb === "POST" && successStatus === 201 && rawBody === undefined && scope !== "none";
 }
 
 /** The call as it is known by its key; throws for a key that cannot be one. */

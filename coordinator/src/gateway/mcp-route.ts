@@ -11,7 +11,8 @@ import { randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
 
 import { isObject, MeshError } from "@mesh/kernel";
-import { createMcpServer, serveNodeRequest } from "@mesh/mcp";
+import { serveNodeRequest } from "@mesh/mcp";
+import { createMcpServer } from "@mesh/mcp/server";
 import type { Assistant, GetAssistantResponse } from "@mesh/proto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 

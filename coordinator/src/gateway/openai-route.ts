@@ -31,6 +31,8 @@ export interface OpenAiRouteDeps extends Pick<HttpDeps, "api" | "admission" | "e
 const PING_MS = 15_000;
 /** A failure in this time still has a status of its own; after it the stream begins. */
 const HEAD_MS = 200;
+/** Of an answer that is not streamed. */
+const MAX_CHUNKS = 100_000;
 const MAX_KEY_CHARS = 200;
 const MAX_IGNORED = 40;
 
@@ -93,7 +95,13 @@ async function whole(run: ChatRun, steps: AsyncIterable<ChatStep>, call: HttpCal
   for await (const step of steps) {
     if (step.kind === "failure") throw failureOf(step.failure);
     if (step.kind === "end") return chatCompletion(run.head, chunks, step.usage);
-    chunks.push(step.chunk);
+    // A chunk holds a few KB at most, so this bounds what is kept as well.
+    if (chunks.push(step.chunk) > MAX_CHUNKS) {
+      throw new MeshError(
+        "resource_exhausted",
+        `the answer is too long to be held back; ask for it with "stream": true`,
+      );
+    }
   }
   throw MeshError.from(call.signal.reason ?? new MeshError("unavailable", "the run could not be read to its end"));
 }

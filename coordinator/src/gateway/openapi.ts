@@ -59,10 +59,14 @@ export function openApiDocument(version: string): Schema {
     if (operation.streaming) continue;
     item[verb] = describe(operation, responses.get(operation.method) ?? "");
   }
-  for (const { path, service } of OPERATIONS.filter(
-    (operation) => operation.streaming && paths[operation.path] !== undefined,
-  ))
-    addEventStream(paths[path]?.["get"], service);
+  for (const operation of OPERATIONS.filter(({ streaming }) => streaming)) {
+    const item = (paths[operation.path] ??= {});
+    const verb = operation.verb.toLowerCase();
+    // Most streams share their path with a page of the same; the Accept header chooses.
+    if (operation.method === "downloadFile") item[verb] = describeDownload(operation);
+    else if (item[verb] === undefined) item[verb] = describeStream(operation, responses.get(operation.method) ?? "");
+    else addEventStream(item[verb], operation.service);
+  }
   return {
     openapi: "3.1.0",
     info: { title: "Yao Mesh", version, description: "Devices, workspaces, assistants and runs of one mesh." },
@@ -88,6 +92,16 @@ const ACCEPT_LANGUAGE = {
   description: "The language wanted most becomes `locale` of the metadata, where that names none.",
   schema: { type: "string" },
 };
+
+/** A stream of events with a path of its own. */
+function describeStream(operation: Operation, response: string): Schema {
+  const described = describe(operation, response);
+  const content = {
+    "text/event-stream": { schema: { type: "string", description: `Each event's data is a ${response}.` } },
+  };
+  const answers = described["responses"] as Readonly<Record<string, object>>;
+  return { ...described, responses: { ...answers, 200: { description: "Done.", content } } };
+}
 
 function describe(operation: Operation, response: string): Schema {
   const { properties, required } = inputSchema(operation);
@@ -122,6 +136,26 @@ function describe(operation: Operation, response: string): Schema {
         description: "Refused or failed.",
         content: { "application/problem+json": { schema: { $ref: "#/components/schemas/ErrorProblem" } } },
       },
+    },
+  };
+}
+
+/** The bytes themselves, with what HTTP says about contents. */
+function describeDownload(operation: Operation): Schema {
+  const bytes = { "*/*": { schema: { type: "string", format: "binary" } } };
+  const { responses, ...described } = describe(operation, "") as {
+    readonly responses: Readonly<Record<string, unknown>>;
+  };
+  const header = (name: string): Schema => ({ name, in: "header", required: false, schema: { type: "string" } });
+  const parameters = (described as { readonly parameters?: readonly Schema[] }).parameters ?? [];
+  return {
+    ...described,
+    parameters: [...parameters, header("Range"), header("If-Range"), header("If-None-Match")],
+    responses: {
+      200: { description: "The file, with its media type; the ETag is its hash.", content: bytes },
+      206: { description: "The range that was asked for.", content: bytes },
+      304: { description: "The file is still the one with that ETag." },
+      default: responses["default"],
     },
   };
 }

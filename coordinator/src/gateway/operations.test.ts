@@ -25,6 +25,8 @@ const SERVICES: Readonly<Record<string, string>> = {
   BoardService: "boards",
   TaskService: "tasks",
   InboxService: "inbox",
+  ChatService: "chats",
+  WebhookService: "webhooks",
 };
 
 /** `Service.method` to `VERB /path` as the comments of the proto files say. */
@@ -38,7 +40,7 @@ function documentedRoutes(): Map<string, string> {
       service = /^service (\w+)/.exec(line)?.[1] ?? service;
       comment = /\/\/ (.*)/.exec(line)?.[1] ?? comment;
       const rpc = /^\s*rpc (\w+)/.exec(line)?.[1];
-      const route = /HTTP: (\w+ \/\S+)/.exec(comment)?.[1];
+      const route = /HTTP: (\w+ \/[^\s,]+)/.exec(comment)?.[1];
       if (rpc !== undefined) routes.set(`${service}.${rpc.charAt(0).toLowerCase()}${rpc.slice(1)}`, route ?? "");
     }
   }
@@ -82,7 +84,7 @@ const HUGE: Readonly<Record<string, unknown>> = {
   string: "x".repeat(2_000_000),
   integer: 2 ** 40,
   unsigned: Number.MAX_VALUE,
-  struct: { text: "x".repeat(200_000) },
+  struct: { text: "x".repeat(2_000_000) },
   bytes: Buffer.alloc(40 * 1024 * 1024),
 };
 

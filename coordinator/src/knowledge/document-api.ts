@@ -23,6 +23,7 @@ import { touchFeed } from "../feed/feed-object.ts";
 import { commandOf } from "../files/content.ts";
 import { type Devices, isOn } from "../files/devices.ts";
 import type { Call, DocumentApi } from "../gateway/operation.ts";
+import { lockStorage } from "../workspaces/setting-store.ts";
 import { searchDocuments } from "./document-search.ts";
 import {
   countDocuments,
@@ -227,12 +228,13 @@ function newUpload(
 }
 
 async function storeUpload(tx: Tx, file: NewUpload): Promise<void> {
+  const ownMb = await lockStorage(tx, file.workspaceId);
   await insertUpload(tx, file);
-  if ((await uploadedBytes(tx, file.workspaceId)) <= MAX_UPLOAD_BYTES) return;
-  const most = MAX_UPLOAD_BYTES / 1024 / 1024 / 1024;
+  const most = Math.min(MAX_UPLOAD_BYTES, (ownMb ?? Infinity) * 1024 * 1024);
+  if ((await uploadedBytes(tx, file.workspaceId)) <= most) return;
   throw new MeshError(
     "resource_exhausted",
-    `the uploads of a workspace have at most ${most} GB together; delete some documents first`,
+    `the uploads of this workspace have at most ${most / 1024 / 1024} MB together; delete some documents first`,
   );
 }
 

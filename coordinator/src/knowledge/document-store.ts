@@ -24,6 +24,7 @@ export interface DocumentRow {
   readonly last_at: Date | null;
   readonly run_id: string | null;
   readonly task_id: string | null;
+  readonly task_number: number | null;
   readonly created_by: string;
   readonly created_at: Date;
   readonly updated_at: Date;
@@ -34,11 +35,12 @@ export interface DocumentRow {
 function select(sql: Sql | Tx): ReturnType<Sql> {
   return sql`
     SELECT d.id, d.workspace_id, d.source, d.path, d.title, d.media_type, d.size_bytes, d.hash, d.version, d.status, d.reason,
-      d.chunks, d.node_id, n.name AS node, n.digest, l.goodbye, d.run_id, d.task_id, d.created_by, d.created_at, d.updated_at,
+      d.chunks, d.node_id, n.name AS node, n.digest, l.goodbye, d.run_id, d.task_id, t.number AS task_number, d.created_by, d.created_at, d.updated_at,
       d.updated_at::text AS updated, coalesce(l.seen_at, i.reported_at) AS last_at,
       CASE WHEN n.removed_at IS NULL THEN (extract(epoch FROM clock_timestamp() - l.seen_at) * 1000)::float8 END AS age_ms
     FROM documents d
     LEFT JOIN nodes n ON n.id = d.node_id
+    LEFT JOIN tasks t ON t.id = d.task_id
     LEFT JOIN node_liveness l ON l.node_id = d.node_id
     LEFT JOIN file_indexes i ON i.workspace_id = d.workspace_id AND i.node_id = d.node_id`;
 }
@@ -124,7 +126,7 @@ export async function putWritten(
 ): Promise<readonly string[]> {
   const rows = await tx<{ id: string; version: number; hash: string; run_id: string | null }[]>`
     INSERT INTO documents AS d (id, workspace_id, source, path, title, media_type, size_bytes, hash, node_id, run_id, task_id, created_by)
-    SELECT x.id, ${workspaceId}, 'run', x.path, x.title, x.media_type, x.size_bytes, x.hash, n.id, r.id, r.metadata ->> 'task_id',
+    SELECT x.id, ${workspaceId}, 'run', x.path, x.title, x.media_type, x.size_bytes, x.hash, n.id, r.id, r.task_id,
       coalesce(r.created_by, 'node:' || n.name)
     FROM jsonb_to_recordset(${JSON.stringify(documents)}::text::jsonb)
       AS x (id text, path text, title text, media_type text, size_bytes bigint, hash text, run_id text)

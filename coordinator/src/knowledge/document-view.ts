@@ -3,6 +3,7 @@
 import type { JsonObject } from "@mesh/kernel";
 import type { Document } from "@mesh/proto";
 
+import { keyOf } from "../board/task-view.ts";
 import { type FeedKey, feedKeyName, type FeedKind } from "../feed/feed-object.ts";
 import { statusOfRow } from "../membership/node-store.ts";
 import { type DocumentRow, findDocuments } from "./document-store.ts";
@@ -28,7 +29,7 @@ export function toDocument(row: DocumentRow): Document {
     online,
     offline_since: online ? undefined : row.last_at?.toISOString(),
     task_id: row.task_id ?? undefined,
-    task_key: undefined,
+    task_key: row.task_number === null ? undefined : keyOf(row.task_number),
     run_id: row.run_id ?? undefined,
     created_by: row.created_by,
     created_at: row.created_at.toISOString(),

@@ -8,6 +8,7 @@
 import { filePath, type Ids, isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
 import { insertAudit, type Store } from "@mesh/store";
 
+import { keyOf } from "../board/task-view.ts";
 import { readPart } from "../files/content.ts";
 import type { Devices } from "../files/devices.ts";
 import { listFiles } from "../files/file-store.ts";
@@ -92,6 +93,7 @@ function toItem({ document, passage, heading, lineFrom, lineTo, score }: Hit): J
     version: document.version,
     document_source: document.source,
     ...(document.task_id === null ? {} : { task_id: document.task_id }),
+    ...(document.task_number === null ? {} : { task: keyOf(document.task_number) }),
     ...(document.run_id === null ? {} : { run_id: document.run_id }),
     ...(document.node === null ? {} : { node: document.node }),
   };

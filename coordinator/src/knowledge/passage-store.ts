@@ -111,7 +111,7 @@ function queryOf(sql: Sql, term: Term): ReturnType<Sql> {
   }
   const [single, ...more] = term.pairs;
   // A character alone is the beginning of a pair. No sign of a query can be in it: it is a letter.
-  if (more.length === 0 && single !== undefined && [...single].length === 1)
+  if (more.length === 0 && single !== undefined && Array.from(single).length === 1)
     return sql`to_tsquery('simple', ${`${single}:*`})`;
   return sql`phraseto_tsquery('simple', ${term.pairs.join(" ")})`;
 }

@@ -7,7 +7,8 @@
  */
 
 import { type Clock, type JsonObject, MeshError } from "@mesh/kernel";
-import type { McpServed, McpServerDefinition, McpTool, McpToolResult } from "@mesh/mcp";
+import type { McpTool, McpToolResult } from "@mesh/mcp";
+import type { McpServed, McpServerDefinition } from "@mesh/mcp/server";
 import type { Assistant, GetAppResponse } from "@mesh/proto";
 
 import type { HttpCall } from "../gateway/http-server.ts";

@@ -87,7 +87,8 @@ describe("a request", () => {
     const request = (more: object) => readChatRequest({ model: "m", messages: hi, tools, ...more });
     expect([...request({}).functions]).toEqual(["f"]);
     expect(request({ tool_choice: "none" }).options["functions"]).toBeUndefined();
-    expect(request({ tool_choice: "required" }).ignored).toEqual(["tool_choice"]);
+    expect(request({ tool_choice: "required" })).toMatchObject({ options: { tool_choice: "required" }, ignored: [] });
+    expect(request({ tool_choice: { type: "allowed_tools" } }).ignored).toEqual(["tool_choice"]);
     expect(request({ tool_choice: "auto" }).ignored).toEqual([]);
   });
 });

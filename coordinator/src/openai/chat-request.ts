@@ -6,7 +6,7 @@
  * Q2  Every part is bounded; a finding names the parameter.
  */
 
-import type { JsonObject } from "@mesh/kernel";
+import { isObject, type JsonObject } from "@mesh/kernel";
 import { z } from "zod";
 
 import { jsonProblem } from "../gateway/field.ts";
@@ -181,6 +181,7 @@ function optionsOf(given: Body, tools: NonNullable<Body["tools"]>): JsonObject {
     ...Object.fromEntries(passed),
     ...(maxTokens === undefined || maxTokens === null ? {} : { max_tokens: maxTokens }),
     ...(tools.length === 0 ? {} : { functions: tools }),
+    ...(tools.length > 0 && isForcing(given.tool_choice) ? { tool_choice: given.tool_choice } : {}),
     ...(format === undefined || format === null || format.type === "text" ? {} : { response_format: format }),
   } as JsonObject;
 }
@@ -206,13 +207,19 @@ function shownInput(messages: Body["messages"]): string {
   return words.replaceAll("\u0000", "").slice(0, MAX_SHOWN_CHARS);
 }
 
+/** Any function, or one of them; other forms of a choice are not known. */
+function isForcing(choice: unknown): boolean {
+  return choice === "required" || (isObject(choice) && choice["type"] === "function");
+}
+
 function textOfPart(given: Readonly<Record<string, unknown>>): string {
   return typeof given["text"] === "string" ? given["text"] : "";
 }
 
 function ignoredIn(given: Body): readonly string[] {
   const choice = given.tool_choice;
-  const isChoiceMet = choice === undefined || choice === null || choice === "auto" || choice === "none";
+  const isChoiceMet =
+    choice === undefined || choice === null || choice === "auto" || choice === "none" || isForcing(choice);
   const unknown = Object.keys(given).filter((name) => !READ.has(name) && given[name] !== null);
   return [...unknown, ...(isChoiceMet ? [] : ["tool_choice"])];
 }

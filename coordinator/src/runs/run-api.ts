@@ -13,9 +13,10 @@ import {
 import type { Store } from "@mesh/store";
 
 import type { Access, Need } from "../auth/access.ts";
-import { actorOf, mayUseAssistant } from "../auth/caller.ts";
+import { actorOf, type Caller, mayUseAssistant } from "../auth/caller.ts";
 import type { Call, RunApi } from "../gateway/operation.ts";
 import { toAnswer } from "./answer-rule.ts";
+import { findChat } from "../state/chat-api-store.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { EventTail } from "./event-tail.ts";
 import { endsRun, requireReached, toRunEvent, withSnapshots } from "./event-view.ts";
@@ -99,7 +100,10 @@ async function toDraft(deps: RunApiDeps, request: CreateRunRequest, call: Call):
     ...sourceOf(assistant),
     input: request.input,
     options: optionsOf(request),
-    metadata: withLocale(metadataOf(request), call.caller),
+    metadata: withLocale(
+      await metadataOf(deps, request, { caller: call.caller, workspaceId: workspace.id }),
+      call.caller,
+    ),
     requirements: await resolveRequirements(deps.store.sql, request.requirements, workspace.id, settings),
     onLost: toOnLost(request.on_lost),
     priority: request.priority,
@@ -128,8 +132,18 @@ function optionsOf({ options, messages_json: messages }: CreateRunRequest): Read
   return { ...options, messages: JSON.parse(messages) as unknown };
 }
 
-function metadataOf({ metadata, chat }: CreateRunRequest): Readonly<Record<string, unknown>> {
-  return chat === "" ? (metadata ?? {}) : { ...metadata, chat_id: chat };
+/** A chat is the caller's own; a token for some assistants joins none that was begun with another one. */
+async function metadataOf(
+  { store }: RunApiDeps,
+  { metadata, chat }: CreateRunRequest,
+  { caller, workspaceId }: { readonly caller: Caller; readonly workspaceId: string },
+): Promise<Readonly<Record<string, unknown>>> {
+  const all: Readonly<Record<string, unknown>> = chat === "" ? (metadata ?? {}) : { ...metadata, chat_id: chat };
+  const { chat_id: chatId } = all;
+  if (caller.assistants === undefined || typeof chatId !== "string" || chatId === "") return all;
+  const begun = await findChat(store.sql, { workspaceId, userId: actorOf(caller), chatId });
+  if (begun === undefined || mayUseAssistant(caller, begun.assistant_id)) return all;
+  throw new MeshError("not_found", `you have no chat ${chatId.slice(0, 100)}, or this token may not join it`);
 }
 
 async function mustFindNode(deps: RunApiDeps, ref: string): Promise<NodeRef> {

@@ -38,6 +38,7 @@ export function toRun(row: RunRow): Run {
     usage: row.usage ?? undefined,
     created_by: row.created_by,
     retry_of: row.retry_of ?? undefined,
+    task_id: row.task_id ?? undefined,
     // Written by this program, in the shape that clients see.
     pending: JSON.parse(`[${row.pending ?? ""}]`) as PendingItem[],
   };

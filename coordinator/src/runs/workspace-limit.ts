@@ -31,12 +31,15 @@ const NOBODY: readonly string[] = [""];
 
 /** Reads the limits of all workspaces that have some; the runs of a day are counted only for those that create now. */
 export async function loadLimits(tx: Tx, creating: readonly string[]): Promise<WorkspaceLimits> {
+  // Counted from the index of runs that are on devices, and only when a workspace asks: never from all its runs.
   const rows = await tx<LimitRow[]>`
+    WITH active AS MATERIALIZED (
+      SELECT workspace_id, count(*)::int AS runs FROM runs
+      WHERE state IN ('placed', 'accepted', 'running') GROUP BY workspace_id
+    )
     SELECT w.id, w.name, w.settings,
-      CASE WHEN w.settings ? 'max_active_runs' THEN (
-        SELECT count(*)::int FROM runs r WHERE r.workspace_id = w.id AND r.node_id IS NOT NULL
-          AND r.state IN ('placed', 'accepted', 'running')
-      ) ELSE 0 END AS active,
+      CASE WHEN w.settings ? 'max_active_runs'
+        THEN coalesce((SELECT a.runs FROM active a WHERE a.workspace_id = w.id), 0) ELSE 0 END AS active,
       CASE WHEN w.settings ? 'max_runs_per_day' AND w.id = ANY (${[...creating]}) THEN (
         SELECT count(*) FILTER (WHERE n.created_at > now() - interval '24 hours')::int FROM (
           SELECT r.created_at FROM runs r WHERE r.workspace_id = w.id

@@ -17,6 +17,13 @@ export async function putSettings(tx: Tx, id: string, settings: StoredSettings):
   await tx`UPDATE workspaces SET settings = ${JSON.stringify(settings)}::text::jsonb WHERE id = ${id}`;
 }
 
+/** The megabytes of uploads a workspace allows itself, locked: what is counted after it stays true until the commit. */
+export async function lockStorage(tx: Tx, id: string): Promise<number | undefined> {
+  const [row] = await tx<{ max_mb: number | null }[]>`
+    SELECT (settings ->> 'max_storage_mb')::int AS max_mb FROM workspaces WHERE id = ${id} FOR NO KEY UPDATE`;
+  return row?.max_mb ?? undefined;
+}
+
 /** Devices by id or name that were not removed. */
 export async function findNodes(
   tx: Tx,

@@ -1,9 +1,10 @@
-import { WorkspaceSettings } from "@mesh/proto";
+import { CreateRunRequest, WorkspaceSettings } from "@mesh/proto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { refusal } from "../auth/testing/tenant.ts";
 import { createSecretSource } from "../connectors/connector-api.ts";
 import type { Call } from "../gateway/operation.ts";
+import { createDocumentApi } from "../knowledge/document-api.ts";
 import { type Fleet, startFleet } from "../membership/testing/fleet.ts";
 
 let fleet: Fleet;
@@ -29,23 +30,8 @@ afterAll(async () => {
 const settings = (part: Partial<WorkspaceSettings>): WorkspaceSettings => WorkspaceSettings.fromPartial(part);
 const update = (part: object, call = owner, workspace = "default") =>
   fleet.tenant.workspaces.updateWorkspace({ workspace, settings: undefined, ...part }, call);
-const run = (call: Call) =>
-  fleet.runs.createRun(
-    {
-      workspace: "default",
-      assistant: "hello",
-      input: "",
-      options: undefined,
-      metadata: undefined,
-      requirements: undefined,
-      on_lost: "",
-      priority: 0,
-      timeout_seconds: 0,
-      idempotency_key: "",
-      queue_ttl_seconds: 0,
-    } as never,
-    call,
-  );
+const run = (call: Call, part: object = {}) =>
+  fleet.runs.createRun(CreateRunRequest.fromPartial({ workspace: "default", assistant: "hello", ...part }), call);
 
 describe("settings", () => {
   test("are set by owners, kept when they are not named, and tell the caller's role", async () => {
@@ -61,10 +47,12 @@ describe("settings", () => {
     const [nodeId] = workspace?.settings?.node_ids ?? [];
     expect(nodeId).toMatch(/^node_/);
     expect(workspace).toMatchObject({ name: "default", role: "owner", settings: { ...wanted, node_ids: [nodeId] } });
-    await update({ name: "main" });
-    const seen = await fleet.tenant.workspaces.getWorkspace({ workspace: "main" }, viewer);
+    expect((await refusal(update({ name: "main" }))).message).toContain("keeps its name");
+    await fleet.tenant.workspaces.createWorkspace({ name: "team" }, owner);
+    expect((await update({ name: "crew" }, owner, "team")).workspace?.name).toBe("crew");
+    const seen = await fleet.tenant.workspaces.getWorkspace({ workspace: "default" }, viewer);
     expect(seen.workspace).toMatchObject({ role: "viewer", settings: { max_active_runs: 3 } });
-    await update({ name: "default", settings: settings({}) }, owner, "main");
+    await update({ name: "default", settings: settings({}) });
     expect((await fleet.tenant.workspaces.getWorkspace({ workspace: "default" }, admin)).workspace?.settings).toEqual(
       settings({}),
     );
@@ -77,7 +65,7 @@ describe("settings", () => {
       expect((await refusal(update({ settings: settings({}) }, call))).code).toBe("permission_denied");
     }
     await fleet.tenant.workspaces.createWorkspace({ name: "taken" }, admin);
-    expect((await refusal(update({ name: "taken" }))).code).toBe("already_exists");
+    expect((await refusal(update({ name: "taken" }, owner, "crew"))).code).toBe("already_exists");
     expect((await refusal(update({ settings: settings({ default_assistant: "nobody" }) }))).message).toContain(
       "nobody",
     );
@@ -105,20 +93,7 @@ test("a run has the language its person prefers, unless the request names one", 
   const { run: made } = await run({ ...member, caller });
   const [row] = await fleet.tenant.store.sql`SELECT metadata FROM runs WHERE id = ${made?.id ?? ""}`;
   expect(row).toEqual({ metadata: { locale: "zh-cn" } });
-  const request = { workspace: "default", assistant: "hello", input: "", metadata: { locale: "de" } };
-  const named = await fleet.runs.createRun(
-    {
-      options: undefined,
-      requirements: undefined,
-      on_lost: "",
-      priority: 0,
-      timeout_seconds: 0,
-      idempotency_key: "",
-      queue_ttl_seconds: 0,
-      ...request,
-    } as never,
-    { ...member, caller },
-  );
+  const named = await run({ ...member, caller }, { metadata: { locale: "de" } });
   const [kept] = await fleet.tenant.store.sql`SELECT metadata FROM runs WHERE id = ${named.run?.id ?? ""}`;
   expect(kept).toEqual({ metadata: { locale: "de" } });
 });
@@ -165,4 +140,21 @@ describe("variables", () => {
     const gone = fleet.tenant.workspaces.removeSecret({ workspace: "default", name: "GONE" }, owner);
     expect((await refusal(gone)).code).toBe("not_found");
   });
+});
+
+test("uploads of many at once stay within the megabytes a workspace allows itself", async () => {
+  const { store, access, ids } = fleet.tenant;
+  const nothing = (): void => undefined;
+  const documents = createDocumentApi({ store, access, ids, uploaded: nothing, recorded: nothing } as never);
+  await update({ settings: settings({ max_storage_mb: 3 }) });
+  const bytes = Buffer.alloc(1024 * 1024, "x");
+  const put = (n: number) => documents.createUpload({ workspace: "default", name: `${n}.txt`, bytes }, member);
+  const results = await Promise.all(Array.from({ length: 6 }, (_, n) => refusal(put(n))));
+  expect(results.filter(({ code }) => code === "ok")).toHaveLength(3);
+  expect(results.find(({ code }) => code !== "ok")).toMatchObject({
+    code: "resource_exhausted",
+    message: expect.stringContaining("at most 3 MB"),
+  });
+  await update({ settings: settings({}) });
+  expect((await refusal(put(7))).code).toBe("ok");
 });

@@ -127,6 +127,8 @@ function contentText(content: WorkspaceContent): string {
   const parts = [
     [content.active_runs, "active runs"],
     [content.runs - content.active_runs, "ended runs"],
+    [content.tasks, "tasks"],
+    [content.documents, "documents"],
     [content.apps, "apps"],
     [content.connectors, "connectors"],
   ] as const;

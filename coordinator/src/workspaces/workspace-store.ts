@@ -28,7 +28,9 @@ export interface MemberRow {
 export interface WorkspaceContent {
   readonly apps: number;
   readonly connectors: number;
+  readonly documents: number;
   readonly active_runs: number;
+  readonly tasks: number;
   readonly runs: number;
 }
 
@@ -65,10 +67,12 @@ export async function countContent(tx: Tx, id: string): Promise<WorkspaceContent
   const [row] = await tx<WorkspaceContent[]>`
     SELECT (SELECT count(*) FROM apps WHERE workspace_id = ${id}) AS apps,
       (SELECT count(*) FROM connectors WHERE workspace_id = ${id}) AS connectors,
+      (SELECT count(*) FROM documents WHERE workspace_id = ${id}) AS documents,
       (SELECT count(*) FROM runs WHERE workspace_id = ${id}) AS runs,
       (SELECT count(*) FROM runs WHERE workspace_id = ${id}
-        AND state IN ('queued', 'placed', 'accepted', 'running', 'waiting')) AS active_runs`;
-  return row ?? { apps: 0, connectors: 0, runs: 0, active_runs: 0 };
+        AND state IN ('queued', 'placed', 'accepted', 'running', 'waiting')) AS active_runs,
+      (SELECT count(*) FROM tasks WHERE workspace_id = ${id}) AS tasks`;
+  return row ?? { apps: 0, connectors: 0, documents: 0, runs: 0, active_runs: 0, tasks: 0 };
 }
 
 /** Deletes a workspace with all it holds. */

@@ -23,7 +23,10 @@ export async function updateWorkspace(
   await requireOwner(deps.store, caller, workspace);
   const { name, settings } = request;
   await deps.store.sql.begin(async (tx) => {
-    await lockWorkspace(tx, workspace.id);
+    const row = await lockWorkspace(tx, workspace.id);
+    if (name !== undefined && name !== workspace.name && row?.is_default === true) {
+      throw new MeshError("failed_precondition", `workspace ${workspace.name} is the default one and keeps its name`);
+    }
     if (name !== undefined && !(await renameWorkspace(tx, workspace.id, name))) {
       throw new MeshError("already_exists", `workspace ${name} exists already; choose another name`);
     }

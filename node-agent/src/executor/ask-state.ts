@@ -9,7 +9,8 @@ import type { StateQuestion } from "../runner/protocol.ts";
 
 const RPC = "workspace";
 // Questions that change nothing, and a chat's messages, which are kept once however often they are sent.
-const REPEATABLE = /^(Get|Has|Keys|Len|Array(Len|Get|Slice|Page|All)|History|Append|Find|Paginate|Count|DB|KB|Read|List)$/;
+const REPEATABLE =
+  /^(Get|Has|Keys|Len|Array(Len|Get|Slice|Page|All)|History|Append|Find|Paginate|Count|DB|KB|Read|List)$/;
 // Below the payload limit of the bus, with room for what stands around them.
 const MAX_ARGS_CHARS = 900 * 1024;
 

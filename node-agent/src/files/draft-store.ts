@@ -28,12 +28,16 @@ export class DraftStore {
 
   /** Adds a part and returns the draft's path. */
   async add(name: string, offset: number, bytes: Uint8Array): Promise<string> {
-    if (!/^[\w-]{1,64}$/.test(name)) throw new MeshError("invalid_argument", "a draft has a name of letters and digits");
+    if (!/^[\w-]{1,64}$/.test(name))
+      throw new MeshError("invalid_argument", "a draft has a name of letters and digits");
     const path = join(this.#dir, name);
     if (offset === 0) await this.#makeRoom();
     if (offset + bytes.byteLength > MAX_BYTES) {
       await this.drop(path);
-      throw new MeshError("resource_exhausted", `a file of more than ${MAX_BYTES / 1024 / 1024} MB cannot be sent here`);
+      throw new MeshError(
+        "resource_exhausted",
+        `a file of more than ${MAX_BYTES / 1024 / 1024} MB cannot be sent here`,
+      );
     }
     const file = await open(path, offset === 0 ? "w" : "r+", 0o600).catch(() => {
       throw lost();
@@ -72,7 +76,8 @@ export class DraftStore {
       if (this.#clock.now() - facts.mtimeMs > LIFE_MS) await this.drop(path);
       else count += 1;
     }
-    if (count >= MAX_DRAFTS) throw new MeshError("resource_exhausted", "the device takes many files already; try again soon");
+    if (count >= MAX_DRAFTS)
+      throw new MeshError("resource_exhausted", "the device takes many files already; try again soon");
   }
 }
 

@@ -1,7 +1,7 @@
 /** Commands on the files of a workspace, executed on this device. */
 
 import { type Clock, MeshError } from "@mesh/kernel";
-import { CommandAnswer, type FileCommand, type FileFacts } from "@mesh/proto/wire";
+import type { CommandAnswer, FileCommand, FileFacts } from "@mesh/proto/wire";
 
 import { DraftStore } from "./draft-store.ts";
 import { WorkspaceFolder } from "./workspace-folder.ts";
@@ -31,7 +31,8 @@ export class FileCommands {
 
   /** Throws what the asking side should know. */
   async execute(command: FileCommand): Promise<CommandAnswer> {
-    if (this.#running >= MAX_AT_ONCE) throw new MeshError("unavailable", "the device has many files to see to; try again");
+    if (this.#running >= MAX_AT_ONCE)
+      throw new MeshError("unavailable", "the device has many files to see to; try again");
     this.#running += 1;
     try {
       return await this.#execute(command);

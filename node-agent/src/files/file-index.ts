@@ -40,7 +40,9 @@ export function moved(digest: string, entries: Iterable<IndexEntry>): string {
   const sum = Buffer.from(digest, "hex");
   for (const entry of entries) {
     const { path, isDirectory, size, hash, mtimeMs } = entry;
-    const own = createHash("sha256").update(JSON.stringify([path, isDirectory, size, hash, mtimeMs])).digest();
+    const own = createHash("sha256")
+      .update(JSON.stringify([path, isDirectory, size, hash, mtimeMs]))
+      .digest();
     for (let i = 0; i < sum.length; i += 1) sum[i] = (sum[i] ?? 0) ^ (own[i] ?? 0);
   }
   return sum.toString("hex");

@@ -38,7 +38,11 @@ function ruleOf(line: string): Rule | undefined {
   const bare = line.replace(/\/+$/, "").replace(/^\.?\//, "");
   // Each star multiplies what a failed match costs.
   if (bare === "" || (bare.match(/\*+/g)?.length ?? 0) > MAX_STARS) return undefined;
-  return { pattern: patternOf(bare), isPath: /^\.?\//.test(line) || bare.includes("/"), isDirectory: line.endsWith("/") };
+  return {
+    pattern: patternOf(bare),
+    isPath: /^\.?\//.test(line) || bare.includes("/"),
+    isDirectory: line.endsWith("/"),
+  };
 }
 
 function patternOf(glob: string): RegExp {

@@ -33,8 +33,6 @@ export interface IndexerDeps {
 interface Place {
   dueMs: number;
   touched: Set<string>;
-  /** The coordinator does not want this workspace's files from here, until it says hello again. */
-  isRefused: boolean;
   readonly runs: RunTimes;
   readonly backoff: Backoff;
 }
@@ -42,6 +40,7 @@ interface Place {
 const POLL_MS = 30_000;
 const SETTLE_MS = 150;
 const SHARE = 50;
+const REFUSED_MS = 600_000;
 const MAX_TOUCHED = 10_000;
 const MAX_WALKS = 3;
 const WORKSPACE = /^[a-z0-9_]{1,64}$/;
@@ -64,7 +63,7 @@ export class FileIndexer implements Service {
   connected(isConnected: boolean): void {
     if (isConnected && !this.#isConnected) {
       this.#lookedMs = Number.NEGATIVE_INFINITY;
-      for (const place of this.#places.values()) Object.assign(place, { dueMs: 0, isRefused: false });
+      for (const place of this.#places.values()) place.dueMs = 0;
     }
     this.#isConnected = isConnected;
     this.#bell.ring();
@@ -97,7 +96,7 @@ export class FileIndexer implements Service {
         continue;
       }
       if (clock.monotonic() - this.#lookedMs > POLL_MS) await this.#findWorkspaces();
-      const next = [...this.#places].filter(([, { isRefused }]) => !isRefused).toSorted(([, a], [, b]) => a.dueMs - b.dueMs)[0];
+      const next = [...this.#places].toSorted(([, a], [, b]) => a.dueMs - b.dueMs)[0];
       const waitMs = Math.min(POLL_MS, next === undefined ? POLL_MS : next[1].dueMs - clock.monotonic());
       if (next === undefined || waitMs > 0) await this.#bell.wait(signal, Math.max(1, waitMs));
       else await this.#look(...next, signal);
@@ -121,8 +120,8 @@ export class FileIndexer implements Service {
       if (signal.aborted) return;
       for (const path of touched) place.touched.add(path);
       const error = MeshError.from(thrown);
-      place.isRefused = error.code === "permission_denied";
-      const waitMs = place.backoff.nextDelayMs();
+      // A workspace that this device does not serve: it may again, and a new connection looks at once.
+      const waitMs = error.code === "permission_denied" ? REFUSED_MS : place.backoff.nextDelayMs();
       place.dueMs = Math.min(place.dueMs, clock.monotonic() + waitMs);
       log[place.backoff.failures > 3 ? "warn" : "debug"]({ workspaceId, reason: errorText(error) }, "files not told");
     }
@@ -142,7 +141,7 @@ export class FileIndexer implements Service {
     // Times that only this device looks at may have moved as well.
     const hasMoved = [...index.values()].some((entry) => known.get(entry.path) !== entry);
     if (changed.length > 0 || gone.length > 0 || hasMoved) await saveIndex(path, index);
-    for (let left = wanted; left.length > 0; ) {
+    for (let left = wanted; left.length > 0;) {
       for (const text of left) await sendText({ workspaceId, dir, wanted: text, clock: this.#deps.clock }, ask, signal);
       // The next ones, where there were more than one answer names.
       const asked = new Set(left.map(({ path: name, hash }) => `${hash} ${name}`));
@@ -178,7 +177,7 @@ export class FileIndexer implements Service {
     if (known !== undefined) return known;
     const { clock } = this.#deps;
     const backoff = new Backoff(clock, { firstMs: 1_000, maxMs: 60_000 });
-    const place: Place = { dueMs: 0, touched: new Set(), isRefused: false, runs: new RunTimes(), backoff };
+    const place: Place = { dueMs: 0, touched: new Set(), runs: new RunTimes(), backoff };
     this.#places.set(workspaceId, place);
     return place;
   }

@@ -48,7 +48,8 @@ export async function report(reporting: Reporting, ask: Ask, signal: AbortSignal
   let answer: FilesAnswer | undefined;
   for (const [n, page] of pages.entries()) {
     const digest = n === pages.length - 1 ? moved(EMPTY_DIGEST, index.values()) : `${before}:${n + 1}`;
-    answer = await send(reporting, page, { base, digest, sync: "", first: n === 0, last: n === pages.length - 1 }, ask, signal);
+    const chain = { base, digest, sync: "", first: n === 0, last: n === pages.length - 1 };
+    answer = await send(reporting, { page, chain }, ask, signal);
     if (answer.resync) return reportAll(reporting, ask, signal);
     base = digest;
   }
@@ -64,7 +65,8 @@ async function reportAll(reporting: Reporting, ask: Ask, signal: AbortSignal): P
   for (const [n, page] of pages.entries()) {
     const last = n === pages.length - 1;
     const digest = last ? moved(EMPTY_DIGEST, index.values()) : `sync:${sync}:${n + 1}`;
-    answer = await send(reporting, page, { base, digest, sync, first: n === 0, last }, ask, signal);
+    const chain = { base, digest, sync, first: n === 0, last };
+    answer = await send(reporting, { page, chain }, ask, signal);
     // Another replica was told otherwise meanwhile; the next look starts again.
     if (answer.resync) throw new Error("the index has moved while it was told");
     base = digest;
@@ -83,7 +85,8 @@ function pagesOf({ changed, gone }: Page): readonly Page[] {
   let chars = 0;
   const place = (path: string): { changed: IndexEntry[]; gone: string[] } => {
     const page = pages.at(-1);
-    const isFull = page !== undefined && (page.changed.length + page.gone.length >= MAX_PAGE_ENTRIES || chars > MAX_PAGE_CHARS);
+    const isFull =
+      page !== undefined && (page.changed.length + page.gone.length >= MAX_PAGE_ENTRIES || chars > MAX_PAGE_CHARS);
     if (page !== undefined && !isFull) {
       chars += path.length * 3;
       return page;
@@ -99,10 +102,11 @@ function pagesOf({ changed, gone }: Page): readonly Page[] {
   return pages;
 }
 
+type Chain = Pick<FilesReport, "base" | "digest" | "sync" | "first" | "last">;
+
 async function send(
   { workspaceId, runOf }: Reporting,
-  page: Page,
-  chain: Pick<FilesReport, "base" | "digest" | "sync" | "first" | "last">,
+  { page, chain }: { readonly page: Page; readonly chain: Chain },
   ask: Ask,
   signal: AbortSignal,
 ): Promise<FilesAnswer> {

@@ -15,7 +15,10 @@ export class RunTimes {
   #spans: Span[] = [];
 
   began(runId: string, atMs: number): void {
-    this.#spans = [...this.#spans.filter((span) => span.runId !== runId), { runId, fromMs: atMs, toMs: Number.POSITIVE_INFINITY }].slice(-MAX_RUNS);
+    this.#spans = [
+      ...this.#spans.filter((span) => span.runId !== runId),
+      { runId, fromMs: atMs, toMs: Number.POSITIVE_INFINITY },
+    ].slice(-MAX_RUNS);
   }
 
   ended(runId: string, atMs: number): void {

@@ -4,10 +4,11 @@
  * C1  Links are not followed; what is no file and no directory is left out, and so are names that cannot travel.
  * C2  At most {@link MAX_ENTRIES} entries, {@link MAX_DEPTH} levels; what is beyond is left out, always the same part.
  * C3  Only what changed is read: a file whose size and times are as before has its hash already.
+ * C4  What cannot be read just now is as it was: only what is certainly not there has gone.
  */
 
 import { createHash } from "node:crypto";
-import { createReadStream, type Stats } from "node:fs";
+import { createReadStream, type Dirent, type Stats } from "node:fs";
 import { lstat, readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -39,7 +40,11 @@ export async function scan(dir: string, known: FileIndex, signal: AbortSignal): 
   const todo: { readonly path: string; readonly depth: number }[] = [{ path: "", depth: 1 }];
   for (let folder = todo.pop(); folder !== undefined; folder = todo.pop()) {
     signal.throwIfAborted();
-    const entries = await readdir(join(dir, folder.path), { withFileTypes: true }).catch(() => []);
+    const entries = await entriesOf(join(dir, folder.path));
+    if (entries === undefined) {
+      for (const entry of known.values()) if (isBelow(entry.path, folder.path)) index.set(entry.path, entry);
+      continue;
+    }
     const folders: typeof todo = [];
     for (const entry of entries.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
       const path = folder.path === "" ? entry.name : `${folder.path}/${entry.name}`;
@@ -61,6 +66,24 @@ export async function hashFile(path: string, signal?: AbortSignal): Promise<stri
   const stream = createReadStream(path, signal === undefined ? {} : { signal });
   for await (const piece of stream) hash.update(piece as Uint8Array);
   return hash.digest("hex");
+}
+
+/** Undefined for a directory that is there and cannot be read. */
+async function entriesOf(path: string): Promise<readonly Dirent[] | undefined> {
+  try {
+    return await readdir(path, { withFileTypes: true });
+  } catch (error) {
+    return isMissing(error) ? [] : undefined;
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === "ENOENT" || code === "ENOTDIR";
+}
+
+function isBelow(path: string, folder: string): boolean {
+  return folder === "" || path.startsWith(`${folder}/`);
 }
 
 async function rulesOf(dir: string): Promise<Ignore> {
@@ -94,12 +117,12 @@ async function look(
   const hash =
     facts.size > MAX_HASHED_BYTES
       ? ""
-      : await hashFile(real, signal).catch(() => {
+      : await hashFile(real, signal).catch((error: unknown) => {
           signal.throwIfAborted();
-          return undefined;
+          return isMissing(error) ? "missing" : undefined;
         });
-  // Unreadable, or gone by now.
-  if (hash === undefined) return undefined;
+  if (hash === "missing") return undefined;
+  if (hash === undefined) return before;
   return { path, isDirectory: false, size: facts.size, hash, mtimeMs, ctimeMs };
 }
 

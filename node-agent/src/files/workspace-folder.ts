@@ -45,14 +45,19 @@ export class WorkspaceFolder {
   }
 
   /** A part of a file; empty behind its end. */
-  async read(path: string, offset: number, limit: number): Promise<{ readonly file: FileFacts; readonly bytes: Buffer }> {
+  async read(
+    path: string,
+    offset: number,
+    limit: number,
+  ): Promise<{ readonly file: FileFacts; readonly bytes: Buffer }> {
     if (limit < 1 || limit > MAX_PART_BYTES) {
       throw new MeshError("invalid_argument", `a part has 1 to ${MAX_PART_BYTES} bytes`);
     }
     return this.#told(path, (real) =>
       this.#opened(path, real, async (file, facts) => {
         const buffer = Buffer.alloc(Math.max(0, Math.min(limit, facts.size - offset)));
-        const { bytesRead } = buffer.length === 0 ? { bytesRead: 0 } : await file.read(buffer, 0, buffer.length, offset);
+        const { bytesRead } =
+          buffer.length === 0 ? { bytesRead: 0 } : await file.read(buffer, 0, buffer.length, offset);
         return { file: factsOf(path, facts, ""), bytes: buffer.subarray(0, bytesRead) };
       }),
     );
@@ -160,11 +165,10 @@ export class WorkspaceFolder {
   }
 }
 
-
 async function hashOf(file: FileHandle): Promise<string> {
   const hash = createHash("sha256");
   const buffer = Buffer.alloc(HASH_BYTES);
-  for (let at = 0; ; ) {
+  for (let at = 0; ;) {
     const { bytesRead } = await file.read(buffer, 0, buffer.length, at);
     if (bytesRead === 0) return hash.digest("hex");
     hash.update(buffer.subarray(0, bytesRead));

@@ -92,10 +92,7 @@ export function endOf(thrown: unknown, signal: AbortSignal): RunEnd {
 async function builtInTools(job: RunJob, { clock, env, state }: JobPorts): Promise<readonly AgentTool[]> {
   const cwd = job.workspaceDir;
   const passed = commandEnv(job.env, env);
-  return [
-    ...(await codingTools({ clock, cwd, env: passed, allowEnv: Object.keys(passed) })),
-    workspaceFilesTool(state),
-  ];
+  return [...codingTools({ clock, cwd, env: passed, allowEnv: Object.keys(passed) }), workspaceFilesTool(state)];
 }
 
 // The mark by which the agent finds the processes of a runner that is gone.

@@ -13,7 +13,10 @@ const PARAMETERS: JsonObject = {
     action: { type: "string", enum: ["list", "search", "read"] },
     path: { type: "string", description: "Directory to list, or file to read; relative to the workspace." },
     query: { type: "string", description: "Words of the path, to search." },
-    device: { type: "string", description: "Name of a device; all of them, or the one that has the file, when absent." },
+    device: {
+      type: "string",
+      description: "Name of a device; all of them, or the one that has the file, when absent.",
+    },
     offset: { type: "integer", minimum: 0, description: "First byte to read." },
   },
   required: ["action"],
@@ -33,17 +36,30 @@ export function workspaceFilesTool(state: StatePort): AgentTool {
 
 async function list(state: StatePort, args: JsonObject, signal: AbortSignal): Promise<ToolOutput> {
   const query = textArgument(args, "query");
-  const request = { path: textArgument(args, "path"), node: textArgument(args, "device"), query, recursive: query !== "" };
+  const request = {
+    path: textArgument(args, "path"),
+    node: textArgument(args, "device"),
+    query,
+    recursive: query !== "",
+  };
   const found = await state.call("files", "List", [request], signal);
   const files = Array.isArray(found) ? found.filter(isObject) : [];
   if (files.length === 0) return textOutput("No such files on any device.");
-  const lines = files.slice(0, MAX_SHOWN).map((file) => {
-    const { path, node, is_directory: isDirectory, size_bytes: size, offline_since: since } = file as JsonObject;
-    const what = isDirectory === true ? "directory" : `${Number(size)} bytes`;
-    return `${String(path)}\t${what}\ton ${String(node)}${typeof since === "string" ? `, off since ${since}` : ""}`;
-  });
-  const rest = files.length > MAX_SHOWN ? [`… and ${files.length - MAX_SHOWN} more; name a directory or more words`] : [];
+  const lines = files.slice(0, MAX_SHOWN).map(lineOf);
+  const rest =
+    files.length > MAX_SHOWN ? [`… and ${files.length - MAX_SHOWN} more; name a directory or more words`] : [];
   return textOutput([...lines, ...rest].join("\n"));
+}
+
+function lineOf(file: Readonly<Record<string, unknown>>): string {
+  const what = file["is_directory"] === true ? "directory" : `${Number(file["size_bytes"])} bytes`;
+  const since = textIn(file, "offline_since");
+  return `${textIn(file, "path")}\t${what}\ton ${textIn(file, "node")}${since === "" ? "" : `, off since ${since}`}`;
+}
+
+function textIn(value: unknown, name: string): string {
+  const text = isObject(value) ? value[name] : undefined;
+  return typeof text === "string" ? text : "";
 }
 
 async function read(state: StatePort, args: JsonObject, signal: AbortSignal): Promise<ToolOutput> {
@@ -52,8 +68,8 @@ async function read(state: StatePort, args: JsonObject, signal: AbortSignal): Pr
   const offset = typeof args["offset"] === "number" ? args["offset"] : 0;
   const request = { path, node: textArgument(args, "device"), offset, limit: MAX_TEXT_BYTES };
   const answer = await state.call("files", "Read", [request], signal);
-  const { file, base64, last_known_text: known, reason } = isObject(answer) ? answer : {};
-  if (typeof known === "string") return textOutput(`${String(reason)}\nIts last known text:\n\n${known}`);
+  const { file, base64, last_known_text: known } = isObject(answer) ? answer : {};
+  if (typeof known === "string") return textOutput(`${textIn(answer, "reason")}\nIts last known text:\n\n${known}`);
   const bytes = Buffer.from(typeof base64 === "string" ? base64 : "", "base64");
   if (bytes.includes(0)) {
     throw new MeshError("failed_precondition", `${path} is no text; copy it to this device with: yao files cp`);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { bounded, onAbort, raced } from "./cancel.ts";
+import { bounded, CallSignals, onAbort, raced } from "./cancel.ts";
 
 function aborted(): AbortSignal {
   const stop = new AbortController();
@@ -77,4 +77,28 @@ test("patience begins with the cancellation, and is told when nobody waits any m
   finish("saved");
   expect(await outcome).toEqual({ kind: "value", value: "saved" });
   expect(told).toEqual(["begun", "over"]);
+});
+
+test("calls side by side share a signal, five at most; calls one after another have their own", () => {
+  const signals = new CallSignals(new AbortController().signal);
+  const together = Array.from({ length: 7 }, () => signals.take());
+  expect(new Set(together.map(({ signal }) => signal)).size).toBe(2);
+  expect(together[4]?.signal).toBe(together[0]?.signal);
+  for (const each of together) signals.release(each);
+  const [first, second] = [signals.take(), signals.take()];
+  expect(second.signal).toBe(first.signal);
+  expect(together.map(({ signal }) => signal)).not.toContain(first.signal);
+});
+
+test("a shared signal aborts with the run while any of its calls goes on, and not once all have ended", () => {
+  const stop = new AbortController();
+  const signals = new CallSignals(stop.signal);
+  const ended = signals.take();
+  signals.release(ended);
+  const [going, over] = [signals.take(), signals.take()];
+  signals.release(over);
+  stop.abort();
+  expect(going.signal.aborted).toBe(true);
+  expect(ended.signal.aborted).toBe(false);
+  expect(signals.take().signal.aborted).toBe(true);
 });

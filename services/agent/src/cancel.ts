@@ -74,6 +74,57 @@ export function onAbort(signal: AbortSignal, follow: () => void): () => void {
   return () => set.delete(follow);
 }
 
+/** A signal that a few calls share. */
+export interface SharedSignal {
+  readonly signal: AbortSignal;
+  readonly unfollow: () => void;
+  /** Calls that were given it, and those of them that go on. */
+  given: number;
+  open: number;
+}
+
+/** Runtimes warn of a leak when a signal has more than ten listeners: each call may have two. */
+const CALLS_PER_SIGNAL = 5;
+
+/**
+ * The signals of a run's calls. Calls that go on side by side share them, for making one costs more than all the rest of
+ * a call; calls one after another do not, so that what a tool leaves behind on its signal goes with it.
+ */
+export class CallSignals {
+  readonly #run: AbortSignal;
+  #current: SharedSignal | undefined;
+
+  constructor(run: AbortSignal) {
+    this.#run = run;
+  }
+
+  /** A signal that aborts with the run until it is released. */
+  take(): SharedSignal {
+    const known = this.#current;
+    const group = known === undefined || known.given >= CALLS_PER_SIGNAL ? this.#follow() : known;
+    group.given += 1;
+    group.open += 1;
+    this.#current = group;
+    return group;
+  }
+
+  /** The call has ended; once all that share its signal have, the run is followed no longer. */
+  release(group: SharedSignal): void {
+    group.open -= 1;
+    if (group.open > 0) return;
+    group.unfollow();
+    if (this.#current === group) this.#current = undefined;
+  }
+
+  #follow(): SharedSignal {
+    const stop = new AbortController();
+    const { signal } = stop;
+    if (this.#run.aborted) stop.abort();
+    const unfollow = onAbort(this.#run, () => stop.abort());
+    return { signal, unfollow, given: 0, open: 0 };
+  }
+}
+
 /** The promise of work, also of work that throws before it has one. */
 function started<T>(work: () => Promise<T> | T): Promise<T> {
   try {

@@ -251,6 +251,7 @@ export class ExtensionChain {
   }
 
   async finish(end: RunEnd): Promise<void> {
+    if (this.isEmpty) return;
     const stop = new AbortController();
     const cancel = this.#run.clock.after(FINISH_TIMEOUT_MS, () => stop.abort());
     await Promise.all(

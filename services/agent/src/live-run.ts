@@ -16,18 +16,18 @@ import {
   type UserMessage,
 } from "@mesh/llm";
 
-import { bounded, type Raced } from "./cancel.ts";
+import { bounded, CallSignals, type Raced } from "./cancel.ts";
 import type { CompactionReport, EventSink, AgentEvent } from "./event.ts";
-import { ROOT_ANCESTRY } from "./delegation.ts";
+import { type Delegation, ROOT_ANCESTRY } from "./delegation.ts";
 import { ExtensionChain } from "./extension-chain.ts";
 import { type Log, silentLog } from "./log.ts";
 import type { Checkpoint, LoopConfig } from "./loop-config.ts";
 import { LoopDetector } from "./loop-detector.ts";
 import { type AgentMessage, userMessage } from "./message.ts";
-import { NO_COUNTERS, type PendingCall, type RunCounters, type RunState } from "./run-state.ts";
+import { type LivePendingCall, NO_COUNTERS, type RunCounters, type RunState } from "./run-state.ts";
 import { addSpend, NO_STATS, type RunStats } from "./stats.ts";
 import { type Span, startSpan } from "./telemetry.ts";
-import { ContextTracker, messageTokens } from "./token.ts";
+import { ContextTracker, countMessage, historyTokens } from "./token.ts";
 import { type AgentTool, failureText } from "./tool.ts";
 import { callIds, uniqueId } from "./transcript.ts";
 
@@ -72,10 +72,13 @@ export class LiveRun {
   readonly chain: ExtensionChain;
   readonly detector: LoopDetector;
   readonly tracker: ContextTracker = new ContextTracker();
+  readonly callSignals: CallSignals;
+  /** What every call passes on to the runs that it starts, but for its own id and report. */
+  readonly delegation: Omit<Delegation, "callId" | "report">;
   readonly span: Span;
   readonly isResumed: boolean;
   inbox: AgentMessage[];
-  pending: PendingCall[];
+  pending: LivePendingCall[];
   nudge: string | undefined;
   tools: readonly AgentTool[] = [];
   counters: RunCounters;
@@ -85,8 +88,11 @@ export class LiveRun {
   /** A failure of `onCheckpoint`; the run must not go on without being saved. */
   checkpointFailure: unknown;
   readonly #sink: EventSink;
-  /** Apart from the other counters, because it moves with every delta. */
+  /** Apart from the other counters, because they move with every delta and every message. */
   #seq: number;
+  #appendedTokens: number;
+  /** Estimated tokens of the history; undefined until somebody asks. */
+  #tokens: number | undefined;
   readonly #startedMs: number;
   readonly #callIds: Set<string>;
   #graceEndMs: number | undefined;
@@ -106,10 +112,11 @@ export class LiveRun {
     const from = saved ?? NEW_RUN;
     this.produced = from.produced.filter((each) => typeof each !== "number");
     this.inbox = [...from.inbox];
-    this.pending = [...from.pending];
+    this.pending = from.pending.map((each) => ({ ...each }));
     this.nudge = from.nudge;
     this.counters = from.counters;
     this.#seq = from.counters.seq;
+    this.#appendedTokens = from.counters.appendedTokens;
     this.stats = from.stats;
     this.turn = from.turn;
     this.isTurnOpen = from.isTurnOpen;
@@ -117,6 +124,8 @@ export class LiveRun {
     this.#sink = init.sink;
     this.#startedMs = this.clock.monotonic();
     this.#callIds = callIds(init.history);
+    this.callSignals = new CallSignals(init.signal);
+    this.delegation = this.#delegation();
     if (this.isTurnOpen) this.#restoreTurn();
     this.span = startSpan(config.telemetry, "agent_loop", {
       model: config.model.id,
@@ -140,6 +149,16 @@ export class LiveRun {
       isResumed: this.isResumed,
       signal: this.signal,
       stats: () => this.stats,
+    };
+  }
+
+  #delegation(): LiveRun["delegation"] {
+    const { label, ancestry = ROOT_ANCESTRY, treeExtensions = [] } = this.config;
+    return {
+      depth: ancestry.depth,
+      parentRunId: this.id,
+      ...(label === undefined ? {} : { label }),
+      treeExtensions: [...ancestry.inherited, ...treeExtensions],
     };
   }
 
@@ -171,10 +190,9 @@ export class LiveRun {
   record(message: AgentMessage): void {
     this.history.push(message);
     this.produced.push(message);
-    this.counters = {
-      ...this.counters,
-      appendedTokens: this.counters.appendedTokens + messageTokens(message),
-    };
+    const tokens = countMessage(message);
+    this.#appendedTokens += tokens;
+    if (this.#tokens !== undefined) this.#tokens += tokens;
     if (message.role === "toolResult") this.#turnResults.push(message);
     else
       this.#turnMessage =
@@ -195,7 +213,7 @@ export class LiveRun {
     this.record(message);
     this.spent(message.usage);
     this.stats = { ...this.stats, turns: this.stats.turns + 1 };
-    this.tracker.record(message.usage, this.history.length);
+    this.tracker.record(message.usage, this.history.length, this.tokens);
     return message;
   }
 
@@ -257,13 +275,30 @@ export class LiveRun {
   compacted(history: readonly AgentMessage[], report: CompactionReport): void {
     this.history.length = 0;
     for (const message of history) this.history.push(message);
+    this.#tokens = undefined;
     this.tracker.reset();
     this.stats = { ...this.stats, compactions: this.stats.compactions + 1 };
     this.emit({ type: "contextCompacted", ...report });
   }
 
+  /** Estimated tokens of the history: kept as a sum, so that a turn of a long run costs as much as one of a short run. */
+  get tokens(): number {
+    this.#tokens ??= historyTokens(this.history);
+    return this.#tokens;
+  }
+
+  /** Estimated tokens that this run added to its history, per turn. */
+  get tokensPerTurn(): number {
+    return this.turn > 0 ? this.#appendedTokens / this.turn : 0;
+  }
+
   elapsedMs(): number {
     return this.counters.elapsedMs + (this.clock.monotonic() - this.#startedMs);
+  }
+
+  /** Whether anybody saves it. */
+  get isSaved(): boolean {
+    return this.config.onCheckpoint !== undefined;
   }
 
   /** Lets the run's owner save it; a failure ends the run at the next boundary. */
@@ -292,9 +327,14 @@ export class LiveRun {
       turn: this.turn,
       isTurnOpen: this.isTurnOpen,
       inbox: [...this.inbox],
-      pending: [...this.pending],
+      pending: this.pending.map((each) => ({ ...each })),
       ...(this.nudge === undefined ? {} : { nudge: this.nudge }),
-      counters: { ...this.counters, seq: this.#seq, elapsedMs: this.elapsedMs() },
+      counters: {
+        ...this.counters,
+        seq: this.#seq,
+        appendedTokens: this.#appendedTokens,
+        elapsedMs: this.elapsedMs(),
+      },
       detector: this.detector.state(),
       stats: this.stats,
     };

@@ -11,6 +11,7 @@ import type {
   ThinkingLevel,
   Timeouts,
   ToolCallContent,
+  ToolChoice,
   Usage,
 } from "@mesh/llm";
 
@@ -54,6 +55,8 @@ export interface ModelSettings {
   readonly retry?: Partial<RetryConfig>;
   readonly extraBody?: JsonObject;
   readonly responseFormat?: ResponseFormat;
+  /** Holds for every turn: one that forces a call of a tool that is executed here never lets the model answer. */
+  readonly toolChoice?: ToolChoice;
 }
 
 /** Tools and how they are run. */

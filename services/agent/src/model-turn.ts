@@ -18,10 +18,18 @@ import {
 
 import { AttemptView, withoutCalls } from "./attempt-view.ts";
 import { raced, type Raced } from "./cancel.ts";
-import { calibrated, compactHistory, type ContextConfig, contextFor, withHeadroom } from "./compaction.ts";
+import {
+  calibrated,
+  compactHistory,
+  contextBudget,
+  type ContextConfig,
+  contextFor,
+  withHeadroom,
+} from "./compaction.ts";
 import { tieredCompaction } from "./compaction-strategy.ts";
 import type { ExtensionFailure } from "./extension-chain.ts";
 import type { LiveRun } from "./live-run.ts";
+import type { LoopConfig } from "./loop-config.ts";
 import { modelMessages } from "./message.ts";
 import { callModel } from "./model-call.ts";
 import { addCompaction } from "./stats.ts";
@@ -43,7 +51,9 @@ const OVERFLOW_RATIO = 0.6;
 /** Asks the model and records its answer. */
 export async function respond(run: LiveRun): Promise<TurnResponse> {
   const config = contextConfig(run);
-  if (config !== undefined) fit(run, config);
+  // The tiers would find out as well that everything fits, by adding up all messages.
+  const fits = run.config.compaction === undefined && config !== undefined && run.tokens <= contextBudget(config);
+  if (config !== undefined && !fits) fit(run, config);
   const verdict = await run.chain.beforeModel({ turn: run.turn, messages: run.history });
   if (verdict.kind !== "pass") return verdict;
   return { kind: "message", message: await ask(run, verdict.notes) };
@@ -53,8 +63,7 @@ function contextConfig(run: LiveRun): ContextConfig | undefined {
   const { context, model } = run.config;
   if (context === null) return undefined;
   const base = context ?? contextFor(model.contextWindow);
-  const growth = run.turn > 0 ? run.counters.appendedTokens / run.turn : 0;
-  return withHeadroom(calibrated(base, run.tracker.overhead(run.history)), growth);
+  return withHeadroom(calibrated(base, run.tracker.overhead(run.history)), run.tokensPerTurn);
 }
 
 function fit(run: LiveRun, config: ContextConfig): void {
@@ -148,24 +157,28 @@ async function buildRequest(run: LiveRun, notes: readonly string[]): Promise<Str
   const transformed =
     config.transformContext === undefined ? run.history : await config.transformContext([...run.history]);
   const messages = withNotes((config.convertToLlm ?? modelMessages)(transformed), notes, run.clock.now());
-  const optional = {
-    thinking: config.thinking,
-    maxTokens: config.maxTokens,
-    temperature: config.temperature,
-    cache: config.cache,
-    timeouts: config.timeouts,
-    retry: config.retry,
-    extraBody: config.extraBody,
-    responseFormat: config.responseFormat,
-  };
-  const given = Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== undefined));
   return {
     model: config.model,
     systemPrompt: config.systemPrompt ?? "",
     messages,
     ...(run.tools.length === 0 ? {} : { tools: definitionsOf(run.tools) }),
-    ...given,
+    ...settingsOf(config),
   };
+}
+
+type Settings = Omit<StreamConfig, "model" | "systemPrompt" | "messages" | "tools">;
+
+const settings = new WeakMap<LoopConfig, Settings>();
+
+/** What a run sends with every request, without what it does not set. */
+function settingsOf(config: LoopConfig): Settings {
+  const known = settings.get(config);
+  if (known !== undefined) return known;
+  const { thinking, maxTokens, temperature, cache, timeouts, retry, extraBody, responseFormat, toolChoice } = config;
+  const all = { thinking, maxTokens, temperature, cache, timeouts, retry, extraBody, responseFormat, toolChoice };
+  const made = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) as Settings;
+  settings.set(config, made);
+  return made;
 }
 
 // One array per tool list, so that a provider can keep the JSON it made of it.

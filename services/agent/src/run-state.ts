@@ -29,6 +29,9 @@ export type PendingStatus =
   /** Its result is in the history. */
   | "recorded";
 
+/** A pending call of a run that goes on: it changes in place, as calls do so several times each. */
+export type LivePendingCall = { -readonly [Key in keyof PendingCall]: PendingCall[Key] };
+
 /** One call of the current response. */
 export interface PendingCall {
   readonly call: ToolCallContent;

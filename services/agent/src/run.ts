@@ -61,7 +61,7 @@ export async function startRun(prompts: readonly AgentMessage[], config: LoopCon
   }
   repairInPlace(io.history, config);
   const texts = prompts.filter((each) => each.role === "user").map(messageText);
-  const run = new LiveRun({ config, ...io, prompts: texts });
+  const run = new LiveRun({ config, prompts: texts, ...io });
   return segment(run, async () => {
     run.emit({ type: "agentStart" });
     const admitted = await admit(run, prompts);

@@ -3,6 +3,8 @@
 import { Validator } from "@cfworker/json-schema";
 import { errorText, isObject, type JsonObject, MeshError } from "@mesh/kernel";
 
+import { plainCheck } from "./plain-schema.ts";
+
 /** What is wrong with a value: where and why, most specific first; empty when it is valid. */
 export type SchemaFaults = readonly string[];
 
@@ -11,6 +13,7 @@ export interface CompiledSchema {
   check(value: unknown): SchemaFaults;
 }
 
+const NO_FAULTS: SchemaFaults = [];
 const MAX_FAULTS = 8;
 const MAX_DEPTH = 200;
 const TYPES: ReadonlySet<unknown> = new Set(["object", "array", "string", "number", "integer", "boolean", "null"]);
@@ -32,7 +35,10 @@ export function compileSchema(schema: JsonObject, what: string): CompiledSchema 
   } catch (cause) {
     throw new MeshError("invalid_argument", `the schema of ${what} is not JSON Schema: ${errorText(cause)}`, { cause });
   }
-  const result: CompiledSchema = { check: (value) => checkWith(validator, value) };
+  const isPlainlyValid = plainCheck(schema);
+  const result: CompiledSchema = {
+    check: (value) => (isPlainlyValid?.(value) === true ? NO_FAULTS : checkWith(validator, value)),
+  };
   compiled.set(schema, result);
   return result;
 }

@@ -40,7 +40,8 @@ export function historyTokens(history: readonly AgentMessage[]): number {
   return history.reduce((sum, message) => sum + messageTokens(message), 0);
 }
 
-function countMessage(message: AgentMessage): number {
+/** Estimates one message without remembering it. */
+export function countMessage(message: AgentMessage): number {
   if (message.role === "extension") return 0;
   const base = message.role === "toolResult" ? CALL_OVERHEAD + estimateTokens(message.toolName) : MESSAGE_OVERHEAD;
   return (message.content as readonly Content[]).reduce((sum, part) => sum + countPart(part), base);
@@ -63,12 +64,12 @@ function countPart(part: Content): number {
 
 /** Knows how full the context is: the last real usage, plus estimates of what came after it. */
 export class ContextTracker {
-  #real: { readonly tokens: number; readonly messages: number } | undefined;
+  #real: { readonly tokens: number; readonly messages: number; readonly estimate: number | undefined } | undefined;
 
-  /** Records what the provider counted for a history of this length, its own answer included. */
-  record(usage: Usage, messages: number): void {
+  /** Records what the provider counted for a history of this length, its own answer included; `estimate` is ours, if known. */
+  record(usage: Usage, messages: number, estimate?: number): void {
     const tokens = usage.input + usage.output + usage.cacheRead + usage.cacheWrite;
-    if (tokens > 0) this.#real = { tokens, messages };
+    if (tokens > 0) this.#real = { tokens, messages, estimate };
   }
 
   /** Forgets real usage: the history was rewritten. */
@@ -85,6 +86,7 @@ export class ContextTracker {
   /** What requests carry besides messages (system prompt, tools), and estimation error; 0 when not known. */
   overhead(history: readonly AgentMessage[]): number {
     if (this.#real === undefined || this.#real.messages > history.length) return 0;
-    return Math.max(0, this.#real.tokens - historyTokens(history.slice(0, this.#real.messages)));
+    const { tokens, messages, estimate } = this.#real;
+    return Math.max(0, tokens - (estimate ?? historyTokens(history.slice(0, messages))));
   }
 }

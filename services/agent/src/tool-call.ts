@@ -9,7 +9,7 @@
 import { errorText, isObject, type JsonObject } from "@mesh/kernel";
 import type { ToolCallContent } from "@mesh/llm";
 
-import { onAbort, raced, type Raced } from "./cancel.ts";
+import { raced, type Raced, type SharedSignal } from "./cancel.ts";
 import type { Delegation } from "./delegation.ts";
 import type { ToolResult } from "./extension.ts";
 import type { LiveRun } from "./live-run.ts";
@@ -43,27 +43,35 @@ export type Judgement =
 /** Microtasks that a cancelled tool gets to unwind and report. */
 const CANCEL_GRACE_TICKS = 500;
 
-/** Decides what happens to a call; `isApproved` when a person already said yes. */
-export async function judge(
+/**
+ * Decides what happens to a call; `isApproved` when a person already said yes. At once where no gate has to be asked: a
+ * promise for each of many parallel calls costs as much as the rest of their judgement.
+ */
+export function judge(
   run: LiveRun,
   call: ToolCallContent,
   proposed: JsonObject,
   isApproved: boolean,
-): Promise<Judgement> {
+): Judgement | Promise<Judgement> {
   const tool = run.tools.find((each) => each.name === call.name);
   if (tool === undefined) return { kind: "answer", text: unknownTool(call.name, run.tools) };
   if (call.malformed !== undefined && !isApproved) return { kind: "answer", text: malformedText(call) };
   const fault = argumentFault(tool, proposed);
   if (fault !== undefined) return { kind: "answer", text: fault };
   const isGated = (run.config.middleware ?? []).length > 0 || !run.chain.isEmpty;
-  const verdict: ChainVerdict = isGated ? await gates(run, call, proposed) : { kind: "allow", args: proposed };
-  if (verdict.kind === "deny") {
-    run.log("warn", "tool call denied", { toolCallId: call.id, toolName: call.name, reason: verdict.reason });
-    return { kind: "answer", text: `${DENIED_PREFIX}${verdict.reason}` };
-  }
+  if (!isGated) return admitted(tool, { kind: "allow", args: proposed }, isApproved);
+  return gates(run, call, proposed).then((verdict): Judgement => {
+    if (verdict.kind === "deny") {
+      run.log("warn", "tool call denied", { toolCallId: call.id, toolName: call.name, reason: verdict.reason });
+      return { kind: "answer", text: `${DENIED_PREFIX}${verdict.reason}` };
+    }
+    const late = verdict.args === proposed ? undefined : argumentFault(tool, verdict.args);
+    return late === undefined ? admitted(tool, verdict, isApproved) : { kind: "answer", text: late };
+  });
+}
+
+function admitted(tool: AgentTool, verdict: Extract<ChainVerdict, { kind: "allow" }>, isApproved: boolean): Judgement {
   const { args } = verdict;
-  const late = args === proposed ? undefined : argumentFault(tool, args);
-  if (late !== undefined) return { kind: "answer", text: late };
   if (tool.execute === undefined) return { kind: "wait", need: "external", args };
   if (!isApproved) {
     const ask = verdict.ask ?? approvalReason(tool, args);
@@ -165,7 +173,7 @@ export async function execute(
   const checked = checkedOutcome(given, tool.name);
   // Whatever a tool throws once its run is cancelled, it was cancelled.
   const outcome: Raced<ToolOutput> = checked.kind === "error" && run.signal.aborted ? { kind: "cancelled" } : checked;
-  line.close(outcome.kind === "cancelled");
+  line.close();
   const settled = toResult(run, call, outcome);
   // A cancelled run has nothing left to filter: the text of a cancelled call is the loop's own.
   const isFiltered = outcome.kind !== "cancelled" && !run.chain.isEmpty;
@@ -205,21 +213,20 @@ function withChildStats(result: ToolResult, children: RunStats | undefined): Too
 class ToolLine {
   readonly context: ToolContext;
   readonly #run: LiveRun;
-  readonly #stop = new AbortController();
-  readonly #unfollow: () => void;
+  readonly #shared: SharedSignal;
   #isOpen = true;
   #children: RunStats | undefined;
 
   constructor(run: LiveRun, call: ToolCallContent) {
     this.#run = run;
-    this.#unfollow = onAbort(run.signal, () => this.#stop.abort());
+    this.#shared = run.callSignals.take();
     const isShown = !run.chain.filtersToolOutput;
     const { id: toolCallId, name: toolName } = call;
     this.context = {
       callId: toolCallId,
       toolName,
       runId: run.id,
-      signal: this.#stop.signal,
+      signal: this.#shared.signal,
       onUpdate: (partialResult) => {
         if (this.#isOpen && isShown) run.emit({ type: "toolExecutionUpdate", toolCallId, toolName, partialResult });
       },
@@ -235,20 +242,20 @@ class ToolLine {
     return this.#children;
   }
 
-  close(isCancelled: boolean): void {
+  close(): void {
     this.#isOpen = false;
-    this.#unfollow();
-    if (isCancelled) this.#stop.abort();
+    this.#run.callSignals.release(this.#shared);
   }
 
   #delegation(callId: string): Delegation {
-    const { label, ancestry, treeExtensions } = this.#run.config;
+    // Field by field: a spread into a literal is the dearest part of a call.
+    const { depth, parentRunId, label, treeExtensions } = this.#run.delegation;
     return {
-      depth: ancestry?.depth ?? 0,
-      parentRunId: this.#run.id,
+      depth,
+      parentRunId,
       callId,
-      ...(label === undefined ? {} : { label }),
-      treeExtensions: [...(ancestry?.inherited ?? []), ...(treeExtensions ?? [])],
+      ...(label === undefined ? undefined : { label }),
+      treeExtensions,
       report: (stats) => {
         this.#run.stats = foldChild(this.#run.stats, stats);
         this.#children = addStats(this.#children ?? NO_STATS, stats);

@@ -15,7 +15,7 @@ import { raced } from "./cancel.ts";
 import type { ToolResult } from "./extension.ts";
 import type { LiveRun } from "./live-run.ts";
 import { DENIED_PREFIX } from "./middleware.ts";
-import type { CallAnswer, PendingCall } from "./run-state.ts";
+import type { CallAnswer, LivePendingCall, PendingCall } from "./run-state.ts";
 import { takeSteering } from "./steering.ts";
 import { type AgentTool, CANCELLED_TEXT, textOutput } from "./tool.ts";
 import { answerCall, execute, type Judgement, judge, tellEnd } from "./tool-call.ts";
@@ -75,11 +75,14 @@ async function runUnit(run: LiveRun, unit: readonly number[]): Promise<void> {
     await settleTogether(run, (_each, index) => unit.includes(index), FAILED_RUN_TEXT);
     return;
   }
-  const judged = await Promise.all(unit.map((index) => judgeAt(run, index)));
+  const judging = unit.map((index) => judgeAt(run, index));
+  const isSettled = (each: Judgement | Promise<Judgement>): each is Judgement => !(each instanceof Promise);
+  const judged = judging.every(isSettled) ? judging : await Promise.all(judging.map((each) => Promise.resolve(each)));
   // Cancelled by a gate: nothing starts, and `runPending` answers all of them together.
   if (run.signal.aborted) return;
   const starts: Promise<void>[] = [];
-  for (const { index, judgement } of judged) {
+  for (const [at, judgement] of judged.entries()) {
+    const index = unit[at] ?? at;
     if (judgement.kind === "answer") await settle(run, index, answered(run, index, judgement.text));
     else if (judgement.kind === "wait") await wait(run, index, judgement);
     else starts.push(start(run, index, judgement.tool, judgement.args));
@@ -87,15 +90,12 @@ async function runUnit(run: LiveRun, unit: readonly number[]): Promise<void> {
   await Promise.all(starts);
 }
 
-async function judgeAt(
-  run: LiveRun,
-  index: number,
-): Promise<{ readonly index: number; readonly judgement: Judgement }> {
+function judgeAt(run: LiveRun, index: number): Judgement | Promise<Judgement> {
   const { call, args, status } = pendingAt(run, index);
   const tool = status === "approved" ? run.tools.find((each) => each.name === call.name) : undefined;
   // Approved as it was judged; judging again could rewrite it a second time.
-  if (tool?.execute !== undefined) return { index, judgement: { kind: "run", tool, args } };
-  return { index, judgement: await judge(run, call, args, false) };
+  if (tool?.execute !== undefined) return { kind: "run", tool, args };
+  return judge(run, call, args, false);
 }
 
 async function wait(run: LiveRun, index: number, judgement: Extract<Judgement, { kind: "wait" }>): Promise<void> {
@@ -106,12 +106,13 @@ async function wait(run: LiveRun, index: number, judgement: Extract<Judgement, {
 
 async function start(run: LiveRun, index: number, tool: AgentTool, args: JsonObject): Promise<void> {
   update(run, index, { status: "started", args });
-  await run.checkpoint("toolStart");
+  if (run.isSaved) await run.checkpoint("toolStart");
   const { call } = pendingAt(run, index);
   const refusal =
     run.checkpointFailure === undefined ? (run.signal.aborted ? CANCELLED_TEXT : undefined) : UNSAVED_TEXT;
   const result = refusal === undefined ? await execute(run, call, tool, args) : answerCall(run, call, refusal, args);
-  await settle(run, index, result, tool);
+  const keeping = settle(run, index, result, tool);
+  if (keeping !== undefined) await keeping;
 }
 
 function answered(run: LiveRun, index: number, text: string): ToolResult {
@@ -120,23 +121,25 @@ function answered(run: LiveRun, index: number, text: string): ToolResult {
 }
 
 /** Keeps a result; what is too long for a history is cut here, once. */
-async function settle(run: LiveRun, index: number, result: ToolResult, tool?: AgentTool): Promise<void> {
-  const { call } = pendingAt(run, index);
-  const { outputCap = DEFAULT_OUTPUT_CAP } = run.config;
-  let { content } = result.output;
-  if (outputCap !== null) {
-    const maxLines = tool?.maxOutputLines ?? outputCap.maxLines;
-    // A tool that pages its own output is trusted with the size of its text as well.
-    const cap = { ...outputCap, maxLines, ...(maxLines === Infinity ? { maxBytes: Infinity } : {}) };
-    const { outputStash } = run.config;
-    content =
-      outputStash === undefined
-        ? cutContent(content, cap)
-        : await stashed(run, content, cap, { store: outputStash, callId: call.id });
-  }
-  update(run, index, { status: "settled", content, isError: result.isError });
-  flush(run);
-  await run.checkpoint("toolResult");
+function settle(run: LiveRun, index: number, result: ToolResult, tool?: AgentTool): Promise<void> | undefined {
+  const { outputCap = DEFAULT_OUTPUT_CAP, outputStash } = run.config;
+  const { content } = result.output;
+  const keep = (kept: readonly InputContent[]): Promise<void> | undefined => {
+    update(run, index, { status: "settled", content: kept, isError: result.isError });
+    flush(run);
+    return run.isSaved ? run.checkpoint("toolResult") : undefined;
+  };
+  if (outputCap === null) return keep(content);
+  const cap = capOf(outputCap, tool?.maxOutputLines);
+  if (outputStash === undefined) return keep(cutContent(content, cap));
+  const stash = { store: outputStash, callId: pendingAt(run, index).call.id };
+  return stashed(run, content, cap, stash).then(keep);
+}
+
+function capOf(cap: OutputCap, maxLines: number = cap.maxLines): OutputCap {
+  if (maxLines !== Infinity) return maxLines === cap.maxLines ? cap : { ...cap, maxLines };
+  // A tool that pages its own output is trusted with the size of its text as well.
+  return { ...cap, maxLines, maxBytes: Infinity };
 }
 
 /** A stash that hangs must not hold a cancelled run: the text is then cut without being kept. */
@@ -253,12 +256,12 @@ function ended(run: LiveRun, each: PendingCall, text: string): ToolResult {
   return result;
 }
 
-function pendingAt(run: LiveRun, index: number): PendingCall {
+function pendingAt(run: LiveRun, index: number): LivePendingCall {
   const pending = run.pending[index];
   if (pending === undefined) throw new RangeError(`no pending call ${index}`);
   return pending;
 }
 
 function update(run: LiveRun, index: number, change: Partial<PendingCall>): void {
-  run.pending[index] = { ...pendingAt(run, index), ...change };
+  Object.assign(pendingAt(run, index), change);
 }

@@ -78,6 +78,7 @@ export function cutContent(
   cap: OutputCap,
   keys?: ReadonlyMap<number, string>,
 ): readonly InputContent[] {
+  if (isShort(output, cap)) return output;
   const content = capImages(output, cap);
   let isCut = false;
   const capped = content.map((part, index) => {
@@ -88,6 +89,16 @@ export function cutContent(
     return { ...part, text };
   });
   return boundTogether(isCut ? capped : content, cap);
+}
+
+/** Whether no cap can be reached, told by lengths alone: most results are of this kind. */
+function isShort(content: readonly InputContent[], cap: OutputCap): boolean {
+  return (
+    content.length <= MAX_FULL_TEXTS &&
+    content.every(
+      (part) => part.type === "text" && part.text.length < cap.maxLines && part.text.length * 3 <= cap.maxBytes,
+    )
+  );
 }
 
 const DEFAULT_IMAGES = 10;

@@ -12,15 +12,22 @@ import { compareText } from "./problem-log.ts";
 // Never part of an app: what tools put beside it.
 const SKIPPED = new Set(["node_modules", "dist"]);
 
+/** How a directory is read. */
+export interface AppDirectoryOptions {
+  readonly limits?: AppLimits;
+  /** Files that lie in the directory and are no part of the app, such as results of evals. */
+  readonly isForeign?: (path: string, bytes: number) => boolean;
+}
+
 /** The files of an app's directory; dot files, node_modules and dist are left out, links out of it are refused. */
-export async function readAppDirectory(dir: string, options: { readonly limits?: AppLimits } = {}): Promise<AppFiles> {
+export async function readAppDirectory(dir: string, options: AppDirectoryOptions = {}): Promise<AppFiles> {
   const root = await realpath(dir).catch((thrown: unknown) => {
     throw new MeshError("not_found", `cannot read the app directory ${dir}: ${errorText(thrown)}`, { cause: thrown });
   });
   if (!(await stat(root)).isDirectory()) {
     throw new MeshError("invalid_argument", `${dir} is not a directory; give the directory that holds assistants/`);
   }
-  const walk = new Walk(root, new AppBudget(options.limits ?? APP_LIMITS));
+  const walk = new Walk(root, new AppBudget(options.limits ?? APP_LIMITS), options.isForeign);
   await walk.folder(root, "");
   return new Map([...walk.files].toSorted(([a], [b]) => compareText(a, b)));
 }
@@ -29,10 +36,12 @@ class Walk {
   readonly files = new Map<string, Uint8Array>();
   readonly #root: string;
   readonly #budget: AppBudget;
+  readonly #isForeign: (path: string, bytes: number) => boolean;
 
-  constructor(root: string, budget: AppBudget) {
+  constructor(root: string, budget: AppBudget, isForeign: AppDirectoryOptions["isForeign"] = () => false) {
     this.#root = root;
     this.#budget = budget;
+    this.#isForeign = isForeign;
   }
 
   async folder(real: string, prefix: string): Promise<void> {
@@ -60,6 +69,7 @@ class Walk {
       throw new MeshError("invalid_argument", `${path} is not a regular file; move it out of the app`);
     // Some file systems spell accents in two characters; one app must have one digest.
     const normal = path.normalize("NFC");
+    if (this.#isForeign(normal, facts.size)) return;
     requireSafePath(normal);
     this.#budget.add(normal, facts.size);
     this.files.set(normal, new Uint8Array(await readFile(real)));

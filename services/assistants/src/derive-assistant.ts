@@ -5,11 +5,11 @@
  * assistants do not. References to the old id inside of the assistant's folder name the new one.
  */
 
-import { isObject, MeshError } from "@mesh/kernel";
-import { parse, type ParseError } from "jsonc-parser";
+import { type JsonObject, MeshError } from "@mesh/kernel";
 import { parse as parseYaml, stringify as toYaml } from "yaml";
 
 import type { AppFiles } from "./app.ts";
+import { loadApp } from "./load-app.ts";
 
 /** What the new assistant is. */
 export interface Derivation {
@@ -44,7 +44,7 @@ const TEXT_FILE = /\.(ts|js|yao|yml|yaml|json|jsonc|md)$/;
 export function deriveAssistant(source: AppFiles, wish: Derivation): AppFiles {
   const folder = `${ROOT}${wish.sourceId.replaceAll(".", "/")}/`;
   const target = `${ROOT}${wish.id}/`;
-  const own = source.get(`${folder}package.yao`);
+  const own = loadApp(source).app.assistants.get(wish.sourceId);
   if (own === undefined) throw new MeshError("not_found", `the app holds no assistant ${wish.sourceId}`);
   const files = new Map<string, Uint8Array>();
   for (const [path, bytes] of source) {
@@ -53,20 +53,15 @@ export function deriveAssistant(source: AppFiles, wish: Derivation): AppFiles {
       files.set(target + path.slice(folder.length), renamed(path, bytes, wish));
     }
   }
-  files.set(`${target}package.yao`, encode(packageText(decode(own), wish)));
+  files.set(`${target}package.yao`, encode(packageText(own.source, wish)));
   const prompts = source.get(`${folder}prompts.yml`);
   files.set(`${target}prompts.yml`, encode(promptsText(prompts === undefined ? "" : decode(prompts), wish)));
   for (const [path, text] of wish.files) files.set(target + path, encode(text));
   return files;
 }
 
-function packageText(text: string, { name, description }: Derivation): string {
-  const errors: ParseError[] = [];
-  const parsed: unknown = parse(text, errors, { allowTrailingComma: true });
-  if (errors.length > 0 || !isObject(parsed)) {
-    throw new MeshError("failed_precondition", "the assistant's package.yao is not a JSON object; push the app again");
-  }
-  const kept = Object.entries(parsed).filter(([key]) => !IDENTITY.includes(key));
+function packageText(source: JsonObject, { name, description }: Derivation): string {
+  const kept = Object.entries(source).filter(([key]) => !IDENTITY.includes(key));
   const next = { ...Object.fromEntries(kept), name, description, tags: ["task agent"], mentionable: true };
   return `${JSON.stringify(next, undefined, 2)}\n`;
 }

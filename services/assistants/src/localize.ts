@@ -37,9 +37,13 @@ type Locales = Assistant["locales"];
 /** The translator for an assistant of an app and a requested locale. */
 export function translator(assistant: Assistant, locale: string, app?: Pick<App, "globalLocales">): Translate {
   const shared = app?.globalLocales ?? {};
-  const all = chainOf(locale, [assistant.locales, shared]);
-  const globalOnly = chainOf(locale, [shared]);
-  return (key) => (key.startsWith(GLOBAL_PREFIX) ? find(key.slice(GLOBAL_PREFIX.length), globalOnly) : find(key, all));
+  // Made for the first key that is asked for: most texts have none.
+  let all: readonly LocaleTexts[] | undefined;
+  let globalOnly: readonly LocaleTexts[] | undefined;
+  return (key) =>
+    key.startsWith(GLOBAL_PREFIX)
+      ? find(key.slice(GLOBAL_PREFIX.length), (globalOnly ??= chainOf(locale, [shared])))
+      : find(key, (all ??= chainOf(locale, [assistant.locales, shared])));
 }
 
 /** The assistant's name, description, tags and placeholder in one language; a key without a text becomes the key itself. */

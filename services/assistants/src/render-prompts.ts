@@ -42,7 +42,8 @@ export function renderPrompts(request: RenderRequest): Prompt[] {
 }
 
 interface Values {
-  readonly sys: ReadonlyMap<string, string>;
+  /** Made for the first prompt that asks what time it is: most do not. */
+  readonly sys: () => ReadonlyMap<string, string>;
   readonly env: EnvLookup;
   readonly ctx: ReadonlyMap<string, string>;
   readonly translate: Translate;
@@ -51,8 +52,11 @@ interface Values {
 function valuesOf({ app, assistant, sys, env, ctx, locale }: RenderRequest): Values {
   const chosenLocale = locale ?? DEFAULT_LOCALE;
   const { name, description } = localizeAssistant(assistant, chosenLocale, app);
+  // A bad time zone is told whether a prompt asks for the time or not.
+  const format = formatOf(sys.timezone);
+  let systemMap: ReadonlyMap<string, string> | undefined;
   return {
-    sys: systemValues(sys.now, sys.timezone),
+    sys: () => (systemMap ??= systemValues(sys.now, sys.timezone, format)),
     env,
     ctx: new Map([
       ["LOCALE", chosenLocale],
@@ -81,7 +85,7 @@ function replaceVariables(content: string, values: Values): string {
     if (key !== undefined) return values.translate(key) ?? whole;
     if (ctxName !== undefined) return contextValue(ctxName, values.ctx);
     if (name === undefined) return whole;
-    return space === "SYS" ? (values.sys.get(name) ?? whole) : (values.env(name) ?? "");
+    return space === "SYS" ? (values.sys().get(name) ?? whole) : (values.env(name) ?? "");
   });
 }
 
@@ -94,8 +98,8 @@ function contextValue(name: string, ctx: ReadonlyMap<string, string>): string {
   return name.replace(/^\w+/, "");
 }
 
-function systemValues(now: Date, timeZone: string): ReadonlyMap<string, string> {
-  const parts = new Map(dateParts(now, timeZone).map((part) => [part.type, part.value]));
+function systemValues(now: Date, timeZone: string, format: Intl.DateTimeFormat): ReadonlyMap<string, string> {
+  const parts = new Map(format.formatToParts(now).map((part) => [part.type, part.value]));
   const part = (type: Intl.DateTimeFormatPartTypes): string => parts.get(type) ?? "";
   const date = `${part("year")}-${part("month")}-${part("day")}`;
   const time = `${part("hour")}:${part("minute")}:${part("second")}`;
@@ -115,7 +119,20 @@ function systemValues(now: Date, timeZone: string): ReadonlyMap<string, string> 
   ]);
 }
 
-function dateParts(now: Date, timeZone: string): Intl.DateTimeFormatPart[] {
+const MAX_FORMATS = 100;
+// Making one costs more than all the rest of a prompt, and it depends on nothing but the name.
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+function formatOf(timeZone: string): Intl.DateTimeFormat {
+  const known = formats.get(timeZone);
+  if (known !== undefined) return known;
+  if (formats.size >= MAX_FORMATS) formats.clear();
+  const format = newFormat(timeZone);
+  formats.set(timeZone, format);
+  return format;
+}
+
+function newFormat(timeZone: string): Intl.DateTimeFormat {
   try {
     return new Intl.DateTimeFormat("en-US", {
       timeZone,
@@ -127,7 +144,7 @@ function dateParts(now: Date, timeZone: string): Intl.DateTimeFormatPart[] {
       hour: "2-digit",
       minute: "2-digit",
       second: "2-digit",
-    }).formatToParts(now);
+    });
   } catch (thrown) {
     if (!(thrown instanceof RangeError)) throw thrown;
     const message = `the time zone "${timeZone}" is not known; use a name such as Europe/Berlin or UTC`;

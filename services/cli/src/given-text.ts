@@ -9,6 +9,9 @@ import { fileErrorText } from "./file-error.ts";
 
 const KB = 1024;
 
+/** The largest text that a run or a task is given. */
+export const MAX_INPUT_BYTES: number = KB * KB;
+
 /**
  * The text that is meant; `@` alone is a text.
  * @throws MeshError `not_found` for a file that cannot be read, `resource_exhausted` for more than `maxBytes`

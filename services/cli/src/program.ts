@@ -36,6 +36,16 @@ const GROUPS: readonly GroupRow[] = [
     load: async (b) => (await import("./command/runs.ts")).runsCommand(b),
   },
   {
+    name: "task",
+    text: "make, move, run and follow the tasks of the board",
+    load: async (b) => (await import("./command/task.ts")).taskCommand(b),
+  },
+  {
+    name: "inbox",
+    text: "see what needs you",
+    load: async (b) => (await import("./command/inbox.ts")).inboxCommand(b),
+  },
+  {
     name: "node",
     text: "join and manage devices",
     load: async (b) => (await import("./command/node.ts")).nodeCommand(b),
@@ -47,6 +57,11 @@ const GROUPS: readonly GroupRow[] = [
       const { modelChecker, scriptChecker } = await import("./app-check/checker.ts");
       return (await import("./command/app.ts")).appCommand(b, [scriptChecker, modelChecker]);
     },
+  },
+  {
+    name: "agent",
+    text: "test assistants: evals, script tests, reports",
+    load: async (b) => (await import("./command/agent.ts")).agentCommand(b),
   },
   {
     name: "mcp",

@@ -56,27 +56,32 @@ export function chunkText(text: string): readonly Chunk[] {
 }
 
 function* linesOf(text: string): Generator<Line> {
-  const trail: string[] = [];
+  const headings = new Map<number, string>();
   let fence = "";
   let wasBlank = true;
   for (const [index, raw] of text.split("\n").entries()) {
     const mark = FENCE.exec(raw)?.[1] ?? "";
-    const found = fence === "" ? HEADING.exec(raw) : null;
-    if (found !== null) trail.splice((found[1]?.length ?? 1) - 1, 6, (found[2] ?? "").trim());
-    const heading = trail
-      .filter((title) => title !== undefined && title !== "")
-      .join(" › ")
-      .slice(0, MAX_HEADING_CHARS);
-    const isStart = fence === "" && (wasBlank || found !== null);
+    const isHeading = fence === "" && noteHeading(headings, raw);
+    const heading = [...headings.values()].join(" › ").slice(0, MAX_HEADING_CHARS);
+    const isStart = fence === "" && (wasBlank || isHeading);
     // A line longer than a passage is cut; all its parts are that line.
     for (let at = 0; at === 0 || at < raw.length; at += MAX_CHARS) {
       const part = raw.slice(at, at + MAX_CHARS);
-      yield { n: index + 1, text: part, isStart: isStart || at > 0, heading, isHeading: found !== null && at === 0 };
+      yield { n: index + 1, text: part, isStart: isStart || at > 0, heading, isHeading: isHeading && at === 0 };
     }
     if (fence === "") fence = mark;
     else if (mark.startsWith(fence)) fence = "";
     wasBlank = raw.trim() === "";
   }
+}
+
+/** Takes a heading into the ones that stand above what follows; false for a line that is none. */
+function noteHeading(headings: Map<number, string>, line: string): boolean {
+  const [, marks = "", title = ""] = HEADING.exec(line) ?? [];
+  if (marks === "") return false;
+  for (const level of headings.keys()) if (level >= marks.length) headings.delete(level);
+  headings.set(marks.length, title.trim());
+  return true;
 }
 
 /** Lines that stay together: paragraphs, fenced blocks; cut where they are longer than a passage. */

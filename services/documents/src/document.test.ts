@@ -109,6 +109,12 @@ describe("passages", () => {
     ]);
   });
 
+  test("headings stand above what is below them, whatever levels are left out", () => {
+    const body = "word ".repeat(60);
+    const chunks = chunkText(`### Deep\n${body}\n# Top\n${body}\n### Low\n${body}\n## Mid\n${body}`);
+    expect(chunks.map(({ heading }) => heading)).toEqual(["Deep", "Top", "Top › Low", "Top › Mid"]);
+  });
+
   test("a heading inside of a fenced block is none; a line without end is cut", () => {
     expect(chunkText("```\n# no\n```\ntext")[0]?.heading).toBe("");
     const chunks = chunkText("x".repeat(5_000));

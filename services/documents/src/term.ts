@@ -31,7 +31,7 @@ export function indexText(text: string): string {
   for (const [word, unspaced] of normalized(text).matchAll(RUN)) {
     if (unspaced === undefined) words.push(word.slice(0, MAX_WORD_CHARS));
     // With the last one alone, each single character begins a word.
-    else words.push(...pairsOf(unspaced), ...[...unspaced].slice(-1));
+    else words.push(...pairsOf(unspaced), ...Array.from(unspaced).slice(-1));
   }
   return words.join(" ");
 }
@@ -57,7 +57,7 @@ export function normalized(text: string): string {
 }
 
 function pairsOf(text: string): readonly string[] {
-  const characters = [...text];
+  const characters = Array.from(text);
   if (characters.length === 1) return characters;
   return characters.slice(0, -1).map((character, index) => character + (characters[index + 1] ?? ""));
 }

@@ -13,9 +13,23 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 
 /** JSON text with sorted keys, so that equal values have equal bytes (used for digests). */
 export function canonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_key, inner: unknown) =>
-    isObject(inner)
-      ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)))
-      : inner,
-  );
+  return JSON.stringify(sorted(value));
+}
+
+/** The value with sorted keys at every depth; the very value where they are sorted already, as most are. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) {
+    const inner = value.map(sorted);
+    return inner.every((each, index) => each === value[index]) ? value : inner;
+  }
+  // What writes itself, such as a date, is not looked into.
+  if (!isObject(value) || typeof value["toJSON"] === "function") return value;
+  const keys = Object.keys(value);
+  let isSame = keys.every((key, index) => index === 0 || (keys[index - 1] ?? "") < key);
+  const entries = keys.map((key): [string, unknown] => {
+    const inner = sorted(value[key]);
+    isSame &&= inner === value[key];
+    return [key, inner];
+  });
+  return isSame ? value : Object.fromEntries(entries.toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
 }

@@ -171,7 +171,7 @@ async function answerOf(wires: readonly WireCase[]) {
   const [first] = wires;
   const left = [...wires];
   const events: StreamEvent[] = [];
-  const fetch = () => Promise.resolve(new Response(left.shift()?.body ?? ""));
+  const fetch = () => Promise.resolve(new Response(Uint8Array.from(left.shift()?.body ?? [])));
   const protocol = first?.protocol ?? "demo";
   const provider = createProviders({ clock: systemClock, fetch, env: { AWS_REGION: "us-east-1" } }).resolve(protocol);
   const config = configOf({

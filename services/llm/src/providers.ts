@@ -22,12 +22,15 @@ export function createProviders(deps: ProviderDeps): ProviderRegistry {
 
 function loadedLater(protocol: ApiProtocol, deps: ProviderDeps): StreamProvider {
   let loaded: StreamProvider | undefined;
+  // A load that failed is tried again by the next call.
+  const first: StreamProvider["stream"] = async (config, sink, signal) => {
+    loaded ??= await LOADERS[protocol](deps);
+    return loaded.stream(config, sink, signal);
+  };
   return {
     protocol,
-    async stream(config, sink, signal) {
-      // A load that failed is tried again by the next call.
-      loaded ??= await LOADERS[protocol](deps);
-      return loaded.stream(config, sink, signal);
+    stream(config, sink, signal) {
+      return loaded?.stream(config, sink, signal) ?? first(config, sink, signal);
     },
   };
 }

@@ -105,25 +105,6 @@ export function withExtra(body: Fields, config: StreamConfig): JsonObject {
   return merged;
 }
 
-// Of every history that grows, only what is new is written; as the translations, texts live as long as their messages.
-const texts = new WeakMap<object, string>();
-
-/** JSON text of a body. Its `messages`, which must never change, come last and are each written once. */
-export function bodyText(body: JsonObject): string {
-  const { messages, ...rest } = body;
-  if (!Array.isArray(messages)) return JSON.stringify(body);
-  return `${JSON.stringify(rest).slice(0, -1)},"messages":[${messages.map(messageText).join(",")}]}`;
-}
-
-function messageText(message: Json): string {
-  if (!isObject(message)) return JSON.stringify(message);
-  const known = texts.get(message);
-  if (known !== undefined) return known;
-  const text = JSON.stringify(message);
-  texts.set(message, text);
-  return text;
-}
-
 /** Which parts of a request ask to be cached; undefined when no hint may be sent. */
 export function cachePlan(
   config: StreamConfig,
@@ -147,7 +128,7 @@ export function cacheKey(config: StreamConfig): string | undefined {
 /** Text and pictures that can be sent: empty text is dropped, pictures become a note for a model that cannot see. */
 export function sendable(
   content: readonly InputContent[],
-  config: StreamConfig,
+  config: Pick<StreamConfig, "model">,
 ): readonly (TextContent | ImageContent)[] {
   const said = content.filter((part) => part.type === "image" || part.text.trim() !== "");
   if (config.model.vision !== false) return said;

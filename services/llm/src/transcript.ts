@@ -29,9 +29,21 @@ const MISSING_OPENING: UserMessage = {
 
 /** Makes a history sound; see the file comment. */
 export function soundTranscript(messages: readonly Message[]): readonly Message[] {
-  const usedIds = new Set<string>();
+  return opened(soundFrom(messages, 0, new Set()).sound);
+}
+
+/** A part of a history that is sound but for its opening. */
+interface SoundPart {
+  readonly sound: readonly Message[];
+  /** Whether it stays as it is, whatever follows. */
+  readonly isSettled: boolean;
+}
+
+/** The history from `start` on, where a settled part ended; `usedIds` are the ids of calls before, and then also of these. */
+export function soundFrom(messages: readonly Message[], start: number, usedIds: Set<string>): SoundPart {
   const sound: Message[] = [];
-  for (let at = 0; at < messages.length; at += 1) {
+  let isSettled = true;
+  for (let at = start; at < messages.length; at += 1) {
     const message = messages[at];
     if (message === undefined || message.role === "toolResult") continue;
     if (message.role === "user") {
@@ -40,9 +52,20 @@ export function soundTranscript(messages: readonly Message[]): readonly Message[
     }
     if (message.content.length === 0) continue;
     const until = endOfTurn(messages, at + 1);
-    sound.push(...turn(message, messages.slice(at + 1, until), usedIds));
+    const after = messages.slice(at + 1, until);
+    const calls = toolCallsOf(message);
+    isSettled = isSound(calls, after, usedIds);
+    if (isSettled) {
+      for (const call of calls) usedIds.add(call.id);
+      sound.push(message, ...after);
+    } else sound.push(...repaired(message, after, usedIds));
     at = until - 1;
   }
+  return { sound, isSettled };
+}
+
+/** A sound history with the user as the first to speak (T5). */
+export function opened(sound: readonly Message[]): readonly Message[] {
   const [first] = sound;
   return first === undefined || opens(first) ? sound : [MISSING_OPENING, ...sound];
 }
@@ -56,13 +79,6 @@ function endOfTurn(messages: readonly Message[], from: number): number {
     if (messages[at]?.role === "assistant") return at;
   }
   return messages.length;
-}
-
-function turn(assistant: AssistantMessage, after: readonly Message[], usedIds: Set<string>): readonly Message[] {
-  const calls = toolCallsOf(assistant);
-  if (!isSound(calls, after, usedIds)) return repaired(assistant, after, usedIds);
-  for (const call of calls) usedIds.add(call.id);
-  return [assistant, ...after];
 }
 
 /** Whether results follow in the order of their calls, and then only what a user said. */

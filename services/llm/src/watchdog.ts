@@ -22,6 +22,9 @@ export const DEFAULT_TIMEOUTS: Timeouts = {
 
 type Limit = Exclude<keyof Timeouts, "totalMs">;
 
+/** Looks are not more frequent than this, unless a limit is. */
+const MIN_LOOK_MS = 1000;
+
 const LIMITS: readonly Limit[] = ["attemptMs", "firstByteMs", "idleMs", "progressMs", "drainMs"];
 
 /** See the file comment. */
@@ -47,8 +50,8 @@ export class Watchdog {
     this.#progressAt = this.#startedAt;
     this.#caller.addEventListener("abort", this.#abort, { once: true });
     if (this.#caller.aborted) this.#abort();
-    // One look too early costs less than setting the timer anew with the first byte of every answer.
-    else this.#arm(limits.idleMs);
+    // A look too early now and then costs less than setting the timer anew with the first byte and the end of every answer.
+    else this.#arm();
   }
 
   get signal(): AbortSignal {
@@ -72,7 +75,7 @@ export class Watchdog {
   complete(): void {
     if (this.#completeAt !== undefined) return;
     this.#completeAt = this.#clock.monotonic();
-    this.#arm();
+    if (this.#dueAt("drainMs") < this.#lookAt) this.#arm();
   }
 
   /** The body was read to its end: nothing is left that `close` would have to stop. */
@@ -121,11 +124,13 @@ export class Watchdog {
     this.#onEnd?.(error);
   }
 
-  #arm(withinMs: number = Infinity): void {
+  #arm(): void {
     this.#cancelTimer();
     if (this.signal.aborted) return;
     const now = this.#clock.monotonic();
-    this.#lookAt = Math.min(this.#dueAt(this.#nextLimit()), now + withinMs);
+    const { idleMs, drainMs } = this.#limits;
+    const nextLookMs = Math.max(MIN_LOOK_MS, Math.min(idleMs, drainMs));
+    this.#lookAt = Math.min(this.#dueAt(this.#nextLimit()), now + nextLookMs);
     this.#cancelTimer = this.#clock.after(Math.max(0, this.#lookAt - now), () => {
       const limit = this.#nextLimit();
       if (this.#dueAt(limit) > this.#clock.monotonic()) this.#arm();

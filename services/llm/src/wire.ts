@@ -95,19 +95,12 @@ export function timeoutsOf(config: StreamConfig): Timeouts {
 
 async function run(call: Exchange, deps: ProviderDeps, watchdog: Watchdog): Promise<void> {
   const { config } = call;
-  const wire = await watchdog.wait(built(call));
+  const building = built(call);
+  // Most requests are built at once; only those that must be signed are waited for.
+  const wire = building instanceof Promise ? await watchdog.wait(building) : building;
+  if (watchdog.signal.aborted) throw watchdog.signal.reason as Error;
   for (const warning of wire.warnings ?? []) call.assembler.warn(warning, warning);
-  const send = deps.fetch ?? fetch;
-  const answer = await watchdog.wait(
-    // A redirect would turn the POST into a GET and carry the key to another place.
-    send(wire.url, {
-      method: "POST",
-      headers: wire.headers,
-      body: wire.body,
-      redirect: "manual",
-      signal: watchdog.signal,
-    }),
-  );
+  const answer = await watchdog.wait(sent(wire, watchdog.signal, deps.fetch));
   if (!answer.ok) throw await refusalOf(answer, call, { clock: deps.clock, watchdog });
   watchdog.progress();
   await readBody(answer, call, watchdog);
@@ -117,15 +110,41 @@ async function run(call: Exchange, deps: ProviderDeps, watchdog: Watchdog): Prom
   }
 }
 
-async function built(call: Exchange): Promise<WireRequest> {
+const isNode = globalThis.process?.versions?.node !== undefined;
+
+// A redirect would turn the POST into a GET and carry the key to another place.
+async function sent(wire: WireRequest, signal: AbortSignal, given: typeof fetch | undefined): Promise<Response> {
+  const init: RequestInit = { method: "POST", headers: wire.headers, body: wire.body, redirect: "manual", signal };
+  if (given !== undefined || !isNode) return (given ?? fetch)(wire.url, init);
   try {
-    return await call.build();
+    // NOTE(why): Node's fetch keeps a copy of every body for a redirect, unless none can follow; that is a tenth of a turn.
+    return await fetch(wire.url, { ...init, redirect: "error", window: null });
   } catch (error) {
-    if (error instanceof ProviderError) throw error;
-    // A history or a schema that is no JSON must not pass for a lost connection, which would be tried again.
-    const message = `the request could not be built: ${errorText(error)}`;
-    throw new ProviderError({ errorClass: "config", message, cause: error });
+    if (!isRedirect(error)) throw error;
+    // A refused redirect has no status to tell of; it was not a model that answered, so nothing is paid for twice.
+    return fetch(wire.url, init);
   }
+}
+
+function isRedirect(error: unknown): boolean {
+  const cause = error instanceof Error && error.cause !== undefined ? error.cause : error;
+  return /redirect/i.test(errorText(cause));
+}
+
+function built(call: Exchange): WireRequest | Promise<WireRequest> {
+  try {
+    const building = call.build();
+    return building instanceof Promise ? building.catch(unbuilt) : building;
+  } catch (error) {
+    return unbuilt(error);
+  }
+}
+
+function unbuilt(error: unknown): never {
+  if (error instanceof ProviderError) throw error;
+  // A history or a schema that is no JSON must not pass for a lost connection, which would be tried again.
+  const message = `the request could not be built: ${errorText(error)}`;
+  throw new ProviderError({ errorClass: "config", message, cause: error });
 }
 
 function feed(reader: BodyReader, bytes: Uint8Array): void {

@@ -8,13 +8,12 @@
 import { type Clock, inheritedEnv, MeshError } from "@mesh/kernel";
 
 import { McpClient } from "./client.ts";
-import { HttpTransport } from "./http-transport.ts";
 import { type CallProcess, ProcessSession } from "./process-session.ts";
-import { SdkSession, type SessionTransport } from "./sdk-session.ts";
+import type { SessionTransport } from "./sdk-session.ts";
 import { configDigest, configUrl, type McpServerConfig, misconfigured } from "./server-config.ts";
 import type { McpSession, SessionEvents } from "./session.ts";
 import type { McpLog } from "./session-keeper.ts";
-import { StdioTransport } from "./stdio-transport.ts";
+import type { StdioTransport } from "./stdio-transport.ts";
 
 /** What the clients use. `Caller` is who a call is made for: its run, user and chat. */
 export interface McpClientsDeps<Caller> {
@@ -71,7 +70,7 @@ export class McpClients<Caller> {
 
   /** The client of a server; nothing is started yet. */
   get(config: McpServerConfig): McpClient<Caller> {
-    if (this.#isClosed) throw new MeshError("failed_precondition", "the runner is being stopped");
+    if (this.#isClosed) throw closed();
     const digest = configDigest(config);
     const client = this.#clients.get(digest) ?? this.#create(config);
     this.#clients.delete(digest);
@@ -111,18 +110,22 @@ export class McpClients<Caller> {
   async #open(config: McpServerConfig, events: SessionEvents, signal: AbortSignal): Promise<McpSession<Caller>> {
     const { clock, callProcess, clientInfo } = this.#deps;
     if (config.transport === "process") return new ProcessSession(config, { clock, callProcess });
-    const transport = this.#transport(config);
+    // The protocol's own library is large, and most apps use no server: it is loaded with the first one.
+    const { SdkSession } = await import("./sdk-session.ts");
+    const transport = await this.#transport(config);
     const bounds = { signal, timeoutMs: this.#options.startTimeoutMs };
     return SdkSession.open<Caller>(config.id, { clock, transport, events, clientInfo }, bounds);
   }
 
-  #transport(config: McpServerConfig): SessionTransport {
+  async #transport(config: McpServerConfig): Promise<SessionTransport> {
     const { clock, cwd, fetch } = this.#deps;
     const { maxMessageBytes } = this.#options;
     switch (config.transport) {
       case "stdio": {
         const { command, arguments: args = [] } = config;
         if (command === undefined || command === "") throw misconfigured(config, `"command" is missing`);
+        const { StdioTransport } = await import("./stdio-transport.ts");
+        if (this.#isClosed) throw closed();
         const env = { ...inheritedEnv(this.#deps.env), ...config.env, ...this.#deps.mark };
         const child = new StdioTransport({ command, args, env, cwd, maxMessageBytes }, clock);
         this.#children.add(child);
@@ -132,6 +135,7 @@ export class McpClients<Caller> {
       case "http":
       case "sse": {
         const { transport: kind, authorization_token: authorizationToken } = config;
+        const { HttpTransport } = await import("./http-transport.ts");
         return new HttpTransport(
           { kind, url: configUrl(config), authorizationToken, maxMessageBytes },
           { clock, fetch },
@@ -167,4 +171,8 @@ export class McpClients<Caller> {
       void keeper.close();
     }
   }
+}
+
+function closed(): MeshError {
+  return new MeshError("failed_precondition", "the runner is being stopped");
 }

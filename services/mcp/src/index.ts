@@ -1,4 +1,4 @@
-/** MCP: clients of the servers an app uses, and a server over what an embedder offers. */
+/** MCP: clients of the servers an app uses. A server over what an embedder offers is an entry of its own, `./server`. */
 
 export {
   callAll,
@@ -40,7 +40,7 @@ export { type McpLog } from "./session-keeper.ts";
 export { type ToolAddress, ToolNames } from "./tool-name.ts";
 export { parseToolResult, toolResultText } from "./tool-result.ts";
 export { serveNodeRequest } from "./node-http.ts";
-export { type McpHttp, type McpHttpDeps, type McpHttpOptions } from "./serve-http.ts";
-export { type StdioStreams } from "./serve-stdio.ts";
-export { createMcpServer, type McpServer } from "./server.ts";
+export type { McpHttp, McpHttpDeps, McpHttpOptions } from "./serve-http.ts";
+export type { StdioStreams } from "./serve-stdio.ts";
+export type { McpServer } from "./server.ts";
 export { type McpCompletion, type McpLogLevel, type McpServed, type McpServerDefinition } from "./server-definition.ts";

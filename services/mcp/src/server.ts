@@ -11,6 +11,11 @@ import { type McpHttp, type McpHttpDeps, type McpHttpOptions, serveHttp } from "
 import { serveStdio, type StdioStreams } from "./serve-stdio.ts";
 import type { McpServerDefinition } from "./server-definition.ts";
 
+export { serveNodeRequest } from "./node-http.ts";
+export type { McpHttp, McpHttpDeps, McpHttpOptions } from "./serve-http.ts";
+export type { StdioStreams } from "./serve-stdio.ts";
+export type { McpCompletion, McpLogLevel, McpServed, McpServerDefinition } from "./server-definition.ts";
+
 /** A server that can be reached in two ways. */
 export interface McpServer<Caller> {
   /** Serves one client over streams; resolves when the input ends or the signal aborts. */

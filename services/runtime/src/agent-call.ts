@@ -15,7 +15,7 @@ import { isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
 
 import type { AgentContext } from "./agent-context.ts";
 import { type AgentRequest, type AgentResponse, assistantOf } from "./agent-request.ts";
-import { callerFunctions, responseFormatOf } from "./caller-function.ts";
+import { callerFunctions, responseFormatOf, toolChoiceOf } from "./caller-function.ts";
 import { type ChatMessage, chatText, toLoop } from "./chat-message.ts";
 import { withReferences } from "./content/auto-search.ts";
 import { loopFallback } from "./content/loop-fallback.ts";
@@ -49,7 +49,7 @@ async function beginAgent(request: AgentRequest, context: AgentContext): Promise
   const call = { assistant, options: request.options, context };
   const create = await runCreate(call, messages);
   if (create?.delegate !== undefined) return delegated(create.delegate, context, messages);
-  const prepared = { ...call, create, said: create?.messages ?? messages };
+  const prepared = { create, said: create?.messages ?? messages, ...call };
   const said = asksModel(prepared) ? await withReferences(prepared.said, prepared) : prepared.said;
   return finish({ ...prepared, said }, undefined);
 }
@@ -210,6 +210,7 @@ async function answerOf(call: PreparedCall, resume: ResumedTalk | undefined): Pr
   const asked = context.depth === 0 ? context.shared.input.options : {};
   const tools = [...offered.tools, ...callerFunctions(asked, offered.tools)];
   const responseFormat = responseFormatOf(asked);
+  const toolChoice = toolChoiceOf(asked, tools);
   const uses = effectiveUses({ assistant, options, create, app: input.app });
   const fallback = loopFallback(uses, assistant, context);
   const content = { context, assistant, uses, isForced: forcesUses(call), sees: model.target.model.vision !== false };
@@ -225,10 +226,11 @@ async function answerOf(call: PreparedCall, resume: ResumedTalk | undefined): Pr
       tools,
       rounds: await roundsOf(assistant, context),
       guarded,
+      label: assistant.id,
       ...(resume === undefined ? {} : { resume }),
       ...(fallback === undefined ? {} : { fallback }),
       ...(responseFormat === undefined ? {} : { responseFormat }),
-      label: assistant.id,
+      ...(toolChoice === undefined ? {} : { toolChoice }),
     },
     context,
   );
@@ -236,7 +238,7 @@ async function answerOf(call: PreparedCall, resume: ResumedTalk | undefined): Pr
 
 /** Whether the agent asks a model at all; see `callsModel`. */
 function asksModel(call: PreparedCall): boolean {
-  return serversOf(call).length > 0 || callsModel(call.assistant, presetIn(effectiveInput(call)));
+  return serversOf(call).length > 0 || callsModel(call.assistant, presetIn(call));
 }
 
 function serversOf({ assistant, create }: PreparedCall): readonly McpServerRef[] {
@@ -256,6 +258,7 @@ async function roundsOf(assistant: Assistant, context: AgentContext): Promise<Ro
 /** The run's input as this agent sees it. */
 function effectiveInput({ options, create, context, said }: PreparedCall): RunInput {
   const { input } = context.shared;
+  const about = { locale: context.locale, theme: context.theme, route: context.route, referer: context.referer };
   const last = said.findLast((message) => message.role === "user");
   const disable = create?.disableGlobalPrompts ?? options["disable_global_prompts"];
   return {
@@ -267,13 +270,7 @@ function effectiveInput({ options, create, context, said }: PreparedCall): RunIn
       ...(typeof disable === "boolean" ? { __disable_global_prompts: disable } : {}),
       ...(create?.promptPreset === undefined ? {} : { __prompt_preset: create.promptPreset }),
     },
-    context: {
-      ...input.context,
-      locale: context.locale,
-      theme: context.theme,
-      route: context.route,
-      referer: context.referer,
-    },
+    context: { ...input.context, ...about },
   };
 }
 
@@ -284,8 +281,9 @@ function wordsOf(message: ChatMessage): string {
   return text.trim() === "" && isShown ? "(see the attachments)" : text;
 }
 
-function presetIn({ metadata }: RunInput): string | undefined {
-  const preset = metadata["__prompt_preset"];
+/** The preset of prompts that Create chose, else the caller. */
+function presetIn({ create, context }: PreparedCall): string | undefined {
+  const preset = create?.promptPreset ?? context.metadata["__prompt_preset"];
   return typeof preset === "string" && preset !== "" ? preset : undefined;
 }
 

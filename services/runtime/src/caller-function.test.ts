@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { callerFunctions, responseFormatOf } from "./caller-function.ts";
+import { callerFunctions, responseFormatOf, toolChoiceOf } from "./caller-function.ts";
 import { assistant, shown, TestApp } from "./testing/app-run.ts";
 
 const FUNCTIONS = [
@@ -62,4 +62,21 @@ test("a form of the answer reaches the model", async () => {
     name: "answer",
     schema: { type: "object" },
   });
+});
+
+test("a choice of a function reaches the model; a choice of any only where there are no other tools", async () => {
+  await using app = new TestApp(assistant("a", { prompt: "Help." }));
+  const tool_choice = { type: "function", function: { name: "weather" } };
+  const run = await app.run("a", "x", {
+    steps: [{ text: "" }],
+    input: { options: { functions: FUNCTIONS, tool_choice } },
+  });
+  expect(run.provider.requests[0]?.toolChoice).toEqual({ name: "weather" });
+  const own = callerFunctions({ functions: FUNCTIONS }, []);
+  const others = own.map((each) => ({ ...each, server: "notes" }));
+  expect(toolChoiceOf({ tool_choice: "required" }, own)).toBe("required");
+  expect(toolChoiceOf({ tool_choice: "required" }, [...own, ...others])).toBeUndefined();
+  expect(toolChoiceOf({ tool_choice: "required" }, [])).toBeUndefined();
+  expect(toolChoiceOf({ tool_choice: "auto" }, own)).toBeUndefined();
+  expect(() => toolChoiceOf({ tool_choice }, others)).toThrow("none of the functions");
 });

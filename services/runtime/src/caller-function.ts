@@ -8,7 +8,7 @@
 
 import type { AgentTool } from "@mesh/agent";
 import { isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
-import type { ResponseFormat } from "@mesh/llm";
+import type { ResponseFormat, ToolChoice } from "@mesh/llm";
 
 import { CALLER, type SourcedTool } from "./model-run.ts";
 
@@ -74,4 +74,19 @@ export function responseFormatOf(options: JsonObject): ResponseFormat | undefine
     ...(typeof description === "string" ? { description } : {}),
     schema: isObject(schema) ? schema : { type: "object" },
   };
+}
+
+/**
+ * What the option `tool_choice` makes the model do: call one function of the caller, or any of them. "Any" is heard only where
+ * there are no other tools: a model that must go on calling those would never come to an answer.
+ */
+export function toolChoiceOf(options: JsonObject, tools: readonly SourcedTool[]): ToolChoice | undefined {
+  const { tool_choice: choice } = options;
+  const isOwn = ({ server }: SourcedTool): boolean => server === CALLER;
+  if (choice === "required") return tools.length > 0 && tools.every(isOwn) ? "required" : undefined;
+  const wanted = isObject(choice) ? choice["function"] : undefined;
+  const name = isObject(wanted) ? wanted["name"] : undefined;
+  if (typeof name !== "string") return undefined;
+  if (tools.some((each) => isOwn(each) && each.name === name)) return { name };
+  throw new MeshError("invalid_argument", `tool_choice names "${name}", which is none of the functions of the request`);
 }

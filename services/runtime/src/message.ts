@@ -2,6 +2,7 @@
 
 import type { Json, JsonObject } from "@mesh/kernel";
 
+import type { AgentResponse } from "./agent-request.ts";
 import type { PendingItem } from "./pending.ts";
 
 /** How a delta changes what it names; absent means append to `props.content`. */
@@ -48,4 +49,6 @@ export interface RunOutcome {
   readonly usage: Usage | undefined;
   /** What the Next hook made of it; absent without one. */
   readonly next?: Json;
+  /** All that the assistant answered, tools included; absent for a run that was one tool. */
+  readonly response?: AgentResponse;
 }

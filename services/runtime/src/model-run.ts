@@ -32,6 +32,7 @@ import {
   type StreamConfig,
   type StreamProvider,
   type StreamSink,
+  type ToolChoice,
   toolCallsOf,
 } from "@mesh/llm";
 
@@ -70,6 +71,7 @@ export interface ModelRequest {
   readonly resume?: ResumedTalk;
   /** The form the answer must have. */
   readonly responseFormat?: ResponseFormat;
+  readonly toolChoice?: ToolChoice;
   /** Answers when the turns are used up, before the model itself is asked for a last word. */
   readonly fallback?: FallbackAnswer;
   /** For logs. */
@@ -127,16 +129,14 @@ export async function askModel(request: ModelRequest, context: ModelRunContext):
   for (const [key, value] of resume?.saved.stash ?? []) await stash.set(key, value);
   const maxTurns = request.rounds.kind === "loop" ? request.rounds.maxTurns : 1 + MAX_TOOL_RETRIES;
   const config: LoopConfig = {
-    ...defaults,
     model,
     provider,
-    ...toolSettings(tools, stash),
-    ...gateOf(request),
     systemPrompt: request.systemPrompt,
     clock,
     runId: shared.input.context.runId,
     label: request.label,
     ...formOf(request),
+    ...(request.toolChoice === undefined ? {} : { toolChoice: request.toolChoice }),
     // How long a run may take is the device's business: it ends the run at its time-out, in the middle of a turn if need be.
     limits: { ...DEFAULT_LIMITS, maxTurns, maxDurationMs: Number.POSITIVE_INFINITY },
     beforeTurn: async (messages, turn) => {
@@ -146,6 +146,9 @@ export async function askModel(request: ModelRequest, context: ModelRunContext):
     },
     ...(random === undefined ? {} : { random }),
     ...(log === undefined ? {} : { log }),
+    ...defaults,
+    ...toolSettings(tools, stash),
+    ...gateOf(request),
   };
   const io = { history: [...request.history], sink: new LoopOutput(out).sink, signal };
   const result = await begun(request, config, io);
@@ -303,11 +306,11 @@ function completionOf(last: AssistantMessage, { stats }: RunResult): Completion 
   const usage = usageOf(stats);
   return {
     content: messageText(last),
+    model: last.model,
+    finish_reason: REASONS[last.stopReason] ?? "stop",
     ...(reasoning === "" ? {} : { reasoning_content: reasoning }),
     ...(calls.length === 0 ? {} : { tool_calls: calls }),
     ...(usage === undefined ? {} : { usage }),
-    model: last.model,
-    finish_reason: REASONS[last.stopReason] ?? "stop",
   };
 }
 

@@ -104,7 +104,7 @@ export class OutputStream {
     const thread = this.#threadId === undefined ? {} : { thread_id: this.#threadId };
     this.write({
       type: "event",
-      props: { event, message, data: { ...thread, ...data, timestamp: this.#clock.now() } },
+      props: { event, message, data: { timestamp: this.#clock.now(), ...thread, ...data } },
     });
   }
 

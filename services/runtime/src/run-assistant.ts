@@ -19,7 +19,7 @@ import { assertFits } from "./event-size.ts";
 import { keptMessage } from "./kept-message.ts";
 import type { OutputMessage, RunOutcome, SuspendedRun, Usage } from "./message.ts";
 import { usageOf } from "./model-run.ts";
-import { opsOf } from "./op/ops.ts";
+import { lazyOps } from "./op/lazy-ops.ts";
 import { type Emit, OutputQueue } from "./output-queue.ts";
 import { OutputIds, OutputStream } from "./output-stream.ts";
 import { pendingItems } from "./pending.ts";
@@ -62,7 +62,7 @@ export async function runAssistant(
     write: (message) => queue.push(message),
     drained: () => queue.drained(),
     callAgent,
-    opsOf,
+    opsOf: lazyOps,
     citations: saved?.counts?.citations,
   });
   const spoken = new SpokenText(saved?.spoken);
@@ -98,7 +98,7 @@ interface Closing {
 /** Writes the end of the stream; throws what the run failed with. */
 async function close(ended: RunEnded, closing: Closing): Promise<RunOutcome> {
   const { out, queue, shared, isCancelled, startedMs, clock } = closing;
-  const head = { ...headOf(shared.input), duration_ms: Math.round(clock.monotonic() - startedMs) };
+  const head = { duration_ms: Math.round(clock.monotonic() - startedMs), ...headOf(shared.input) };
   if ("outcome" in ended) {
     const { outcome, note } = ended;
     const { finish_reason, next } = outcome;
@@ -107,7 +107,7 @@ async function close(ended: RunEnded, closing: Closing): Promise<RunOutcome> {
       ...(note === undefined ? {} : { note }),
       ...(next === undefined ? {} : { next }),
     };
-    out.event("stream_end", "Stream completed", { ...head, status: "completed", ...spent(outcome.usage), metadata });
+    out.event("stream_end", "Stream completed", { status: "completed", metadata, ...head, ...spent(outcome.usage) });
     await queue.end();
     return outcome;
   }
@@ -118,7 +118,7 @@ async function close(ended: RunEnded, closing: Closing): Promise<RunOutcome> {
   out.endAll(isCancelled ? "partial" : "error");
   if (!isCancelled) out.send("error", { message: error.message, code: error.code });
   const status = isCancelled ? "cancelled" : "error";
-  out.event("stream_end", "Stream completed", { ...head, status, error: error.message, ...spent(usage) });
+  out.event("stream_end", "Stream completed", { status, error: error.message, ...head, ...spent(usage) });
   await queue.end();
   throw error;
 }
@@ -200,7 +200,8 @@ async function remember(
   await ports.state.call("chat", "Append", [said as unknown as Json], signal);
 }
 
-function outcomeOf({ completion, next }: AgentResponse, spoken: SpokenText, { stats }: RunShared): RunOutcome {
+function outcomeOf(response: AgentResponse, spoken: SpokenText, { stats }: RunShared): RunOutcome {
+  const { completion, next } = response;
   // A model that only called tools has said nothing; what the hooks have sent is what was said.
   const said = completion === undefined || completion.content === "" ? spoken.text : completion.content;
   const made = next === undefined || next === null ? "" : typeof next === "string" ? next : JSON.stringify(next);
@@ -209,6 +210,7 @@ function outcomeOf({ completion, next }: AgentResponse, spoken: SpokenText, { st
     finish_reason: completion?.finish_reason ?? "skipped",
     usage: usageOf(stats),
     ...(next === undefined ? {} : { next }),
+    response,
   };
 }
 

@@ -11,6 +11,7 @@ import type { FilePort } from "./file-port.ts";
 import type { OpCaller } from "./op/op-table.ts";
 import type { ScriptPort } from "./script-port.ts";
 import type { StatePort } from "./state-port.ts";
+import type { TestPort } from "./test-port.ts";
 
 import type { ItemAnswer } from "./pending.ts";
 
@@ -27,6 +28,10 @@ export interface RunContext {
   readonly theme?: string;
   readonly route?: string;
   readonly referer?: string;
+  /** More of `ctx.authorized` than the ids above, such as constraints. */
+  readonly authorized?: JsonObject;
+  /** Facts for `ctx.client`. */
+  readonly client?: { readonly type?: string; readonly user_agent?: string; readonly ip?: string };
 }
 
 /** What a run that waited goes on with. */
@@ -76,4 +81,6 @@ export interface RunPorts {
   readonly state?: StatePort;
   /** The workspace's folder on this device. */
   readonly files?: FilePort;
+  /** Serves the `t` of a test function; only where tests run. */
+  readonly test?: TestPort;
 }

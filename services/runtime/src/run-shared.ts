@@ -23,7 +23,7 @@ export interface RunStream {
 /** What agents and scripts of a run call of each other; given from outside, because each needs the other. */
 export interface RunCalls {
   readonly callAgent: (request: AgentRequest, context: AgentContext) => Promise<AgentResponse>;
-  readonly opsOf: (caller: OpCaller) => HostOps;
+  readonly opsOf: (caller: OpCaller) => HostOps | Promise<HostOps>;
 }
 
 const MAX_LATER = 1_000;
@@ -40,7 +40,8 @@ export class RunShared {
   readonly #drained: () => Promise<void>;
   #stats: RunStats = NO_STATS;
   readonly #timers = new Set<CancelTimer>();
-  readonly #over = new AbortController();
+  /** Made with the first timer: most runs have none, and an abort costs more than all the rest of their end. */
+  #over: AbortController | undefined;
   #citations: number;
 
   constructor(input: RunInput, ports: RunPorts, stream: RunStream & RunCalls) {
@@ -69,7 +70,7 @@ export class RunShared {
   }
 
   spend(stats: RunStats): void {
-    this.#stats = addStats(this.#stats, stats);
+    this.#stats = this.#stats === NO_STATS ? stats : addStats(this.#stats, stats);
   }
 
   /** Does something after a while, if the run still lives; the end of the run ends it as well. */
@@ -77,6 +78,7 @@ export class RunShared {
     if (this.#timers.size >= MAX_LATER) {
       throw new MeshError("resource_exhausted", `${MAX_LATER} processes wait for their time already`);
     }
+    this.#over ??= new AbortController();
     const { signal } = this.#over;
     const cancel = this.ports.clock.after(delayMs, () => {
       this.#timers.delete(cancel);
@@ -89,7 +91,7 @@ export class RunShared {
 
   /** Ends what came later than asked for, and lets go of what was to come. */
   close(): void {
-    this.#over.abort();
+    this.#over?.abort();
     for (const cancel of this.#timers) cancel();
     this.#timers.clear();
   }

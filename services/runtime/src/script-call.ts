@@ -2,7 +2,7 @@
 
 import type { Assistant, ScriptFile } from "@mesh/assistants";
 import { type Json, MeshError } from "@mesh/kernel";
-import type { ContextSeed, ScriptArgument } from "@mesh/scripts";
+import type { ContextSeed, ScriptArgument, ScriptLimits } from "@mesh/scripts";
 
 import type { AgentContext } from "./agent-context.ts";
 import type { OpCaller } from "./op/op-table.ts";
@@ -18,7 +18,8 @@ export async function callHook(
 ): Promise<Json | undefined> {
   const { hooks: path } = assistant;
   if (path === undefined || !(await hasHook(name, assistant, context))) return undefined;
-  const call = { path, fn: name, args, ctxAt: "first", label: `${assistant.id} ${name}` } as const;
+  const label = `${assistant.id} ${name}`;
+  const call = { path, fn: name, args: args.map(jsonArgument), ctxAt: "first", label } as const;
   try {
     return await callScript(call, { context, assistantId: assistant.id }, context.signal);
   } finally {
@@ -53,7 +54,8 @@ export async function callFunction(
   const file = scripts.get(name.slice(0, Math.max(0, dot)));
   if (file === undefined) throw unknownFunction(name, scripts);
   const { path, assistantId = caller.assistantId } = file;
-  return callScript({ path, fn: name.slice(dot + 1), args, ctxAt, label: name }, { ...caller, assistantId }, signal);
+  const call = { path, fn: name.slice(dot + 1), args: args.map(jsonArgument), ctxAt, label: name };
+  return callScript(call, { ...caller, assistantId }, signal);
 }
 
 function unknownFunction(name: string, scripts: ReadonlyMap<string, ScriptFile>): MeshError {
@@ -63,20 +65,29 @@ function unknownFunction(name: string, scripts: ReadonlyMap<string, ScriptFile>)
   return new MeshError("not_found", `there is no process "${name}"; ${there}`);
 }
 
-interface FunctionCall {
+/** One function of a script file, and what it is given. */
+export interface FunctionCall {
   readonly path: string;
   readonly fn: string;
-  readonly args: readonly Json[];
+  /** Besides `ctx`. */
+  readonly args: readonly ScriptArgument[];
   /** Where the agent's `ctx` stands among the arguments. */
-  readonly ctxAt: "first" | "last" | "none";
+  readonly ctxAt: "first" | "second" | "last" | "none";
+  /** For messages. */
   readonly label: string;
+  readonly limits?: Partial<ScriptLimits>;
+}
+
+function jsonArgument(json: Json): ScriptArgument {
+  return { json };
 }
 
 // Of scripts inside of scripts, also where agents are called in between.
 const MAX_DEPTH = 16;
 
-async function callScript(
-  { path, fn, args, ctxAt, label }: FunctionCall,
+/** Calls any function of a script file. */
+export async function callScript(
+  { path, fn, args, ctxAt, label, limits = {} }: FunctionCall,
   { context, assistantId, scripts: depth = context.scripts }: OpCaller,
   signal: AbortSignal,
 ): Promise<Json | undefined> {
@@ -86,12 +97,12 @@ async function callScript(
     throw new MeshError("failed_precondition", `scripts call each other ${MAX_DEPTH} deep already`);
   }
   const program = await scripts.program(path);
-  const json = args.map((each): ScriptArgument => ({ json: each }));
   const ctx: ScriptArgument = { ctx: seedOf(context, assistantId) };
-  const all = ctxAt === "first" ? [ctx, ...json] : ctxAt === "last" ? [...json, ctx] : json;
+  const place = { first: 0, second: 1, last: args.length };
+  const all = ctxAt === "none" ? args : args.toSpliced(place[ctxAt], 0, ctx);
   const result = await scripts.call(
-    { program, fn, args: all, label, contextMemory: context.contextMemory, depth },
-    context.shared.opsOf({ context, assistantId, scripts: depth + 1 }),
+    { program, fn, args: all, label, contextMemory: context.contextMemory, depth, limits },
+    await context.shared.opsOf({ context, assistantId, scripts: depth + 1 }),
     signal,
   );
   if (result.kind === "returned") return result.value;
@@ -105,7 +116,7 @@ function noScripts(what: string): MeshError {
 
 /** The facts that a script's `ctx` is made from. */
 function seedOf(context: AgentContext, assistantId: string): ContextSeed {
-  const { runId, workspaceId, userId } = context.shared.input.context;
+  const { runId, workspaceId, userId, authorized, client } = context.shared.input.context;
   const { chatId } = context;
   const hasState = context.shared.ports.state !== undefined;
   return {
@@ -116,9 +127,9 @@ function seedOf(context: AgentContext, assistantId: string): ContextSeed {
     accept: "standard",
     route: context.route,
     referer: context.referer,
-    client: { type: "mesh", user_agent: "", ip: "" },
+    client: { type: "mesh", user_agent: "", ip: "", ...client },
     metadata: context.metadata,
-    authorized: { user_id: userId, team_id: workspaceId, sub: userId },
+    authorized: { ...authorized, user_id: userId, team_id: workspaceId, sub: userId },
     trace_id: context.trace.id,
     memory: {
       ...(hasState ? { user: userId, team: workspaceId } : {}),

@@ -1,6 +1,7 @@
 /** How a run reaches the scripts of its app. */
 
-import type { HostOps, HttpClient, ProcessRegistry, ScriptCall, ScriptProgram, ScriptResult } from "@mesh/scripts";
+import type { HostOps, HttpClient, ScriptCall, ScriptProgram, ScriptResult } from "@mesh/scripts";
+import type { ProcessRegistry } from "@mesh/scripts/process";
 
 /** See the file comment. */
 export interface ScriptPort {
@@ -8,7 +9,7 @@ export interface ScriptPort {
   program(path: string): Promise<ScriptProgram>;
   call(call: ScriptCall, ops: HostOps, signal: AbortSignal): Promise<ScriptResult>;
   /** Processes by name; `ctx` of their callers is an `OpCaller`. */
-  readonly processes: ProcessRegistry;
+  processes(): Promise<ProcessRegistry>;
   /** Requests, by the rules of where scripts may reach. */
   readonly http: Pick<HttpClient, "send" | "stream">;
 }

@@ -41,8 +41,17 @@ export interface ContextSeed {
   readonly workspace?: { readonly id: string };
 }
 
-/** An argument of a script function: a JSON value or a `ctx`. */
-export type ScriptArgument = { readonly json: Json } | { readonly ctx: ContextSeed };
+/** Facts the `t` of a test function is made from. */
+export interface TestSeed {
+  readonly name: string;
+}
+
+/** An argument of a script function: a JSON value, a `ctx`, or the `t` of a test. Absent values are undefined in the script. */
+export type ScriptArgument =
+  | { readonly json: Json }
+  | { readonly ctx: ContextSeed }
+  | { readonly test: TestSeed }
+  | { readonly absent: true };
 
 /** Bounds of one call; absent ones take the host's defaults. */
 export interface ScriptLimits {

@@ -10,6 +10,7 @@ export type {
   ScriptProgram,
   ScriptResult,
   ScriptStats,
+  TestSeed,
 } from "./call.ts";
 export { type ScriptLimit, ScriptError, ScriptLimitError } from "./host/script-error.ts";
 export { ScriptHost, type ScriptHostDeps, type ScriptHostOptions } from "./host/script-host.ts";
@@ -29,8 +30,6 @@ export {
   type ProcessOutcome,
 } from "./op.ts";
 export type { ProcessCaller, Scope } from "./process/process-caller.ts";
-export { addressedGroup, functionGroup, type ProcessGroup } from "./process/process-group.ts";
-export { ProcessRegistry } from "./process/process-registry.ts";
-export { type StandardProcessDeps, standardProcesses } from "./process/standard-processes.ts";
 export type { StoreOperation, StorePort } from "./process/store-port.ts";
-export { HttpClient } from "./process/http-client.ts";
+export type { HttpClient } from "./process/http-client.ts";
+export { LateHttpClient } from "./process/late-http-client.ts";

@@ -168,6 +168,15 @@ export const OP_ARGS = {
   "i18n.L": ["text"],
   // ("console" | "log", level, text)
   "log.Write": ["text", "text", "text"],
+
+  // The `t` of a test function. (what, details): "held" once, "failed", "log", "skip".
+  "test.Record": ["text", "value"],
+  // (text, pattern): whether the pattern, in RE2 syntax, is found.
+  "test.Match": ["text", "text"],
+  // (value, path): what the path finds.
+  "test.JSONPath": ["value", "text"],
+  // (response, agent, options): {passed, reason}.
+  "test.Agent": ["value", "text", "record"],
 } as const;
 
 /** Name of an operation. */
@@ -241,6 +250,9 @@ interface NamedResults {
   readonly "process.Any": readonly (ProcessOutcome | null)[];
   readonly "process.Race": readonly (ProcessOutcome | null)[];
   readonly "i18n.L": string;
+  readonly "test.Match": boolean;
+  readonly "test.JSONPath": readonly Json[];
+  readonly "test.Agent": { readonly passed: boolean; readonly reason: string };
 }
 
 /** The result of an operation. */

@@ -3,7 +3,7 @@
 import { MeshError } from "@mesh/kernel";
 
 import type { Cli } from "../cli.ts";
-import { type CallOptions, Client } from "./client.ts";
+import type { CallOptions, Client } from "./client.ts";
 import { errorOfNetwork } from "./problem.ts";
 
 /** A file on its way. */

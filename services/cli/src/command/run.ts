@@ -7,7 +7,7 @@ import type { Command } from "commander";
 import { type Cli, print, targetOf, type WorkspaceFlags } from "../cli.ts";
 import { apiPath, Client } from "../client/client.ts";
 import { type Builder, leaf, list, pairs, seconds, whole, WORKSPACE_FLAG } from "../command.ts";
-import { givenText } from "../given-text.ts";
+import { givenText, MAX_INPUT_BYTES } from "../given-text.ts";
 import { watchRun } from "../run/run-session.ts";
 import { exitCodeOf, type StopSignal } from "../terminal/interrupt.ts";
 
@@ -27,7 +27,6 @@ interface RunFlags extends WorkspaceFlags {
   readonly onLost?: string;
 }
 
-const MAX_INPUT_BYTES = 1024 * 1024;
 const CREATE_ATTEMPTS = 5;
 
 /** The command. */

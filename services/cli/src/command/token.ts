@@ -36,7 +36,7 @@ function createCommand(builder: Builder): Command {
       { flags: "--user <name>", text: "user it acts for; made when unknown (administrators only; default: you)" },
       {
         flags: "--scope <scope>",
-        text: "read, runs, apps, connectors, nodes, workspaces, tokens, files or admin (repeatable; default: yours)",
+        text: "read, runs, tasks, apps, connectors, nodes, workspaces, tokens, files or admin (repeatable; default: yours)",
         parse: list,
       },
       {

@@ -66,7 +66,11 @@ export function setCommand(builder: Builder): Command {
       { flags: "--all-assistants", text: "members may run every assistant" },
       { flags: "--max-active-runs <n>", text: "runs at once; 0 for no limit", parse: whole(0, 100_000) },
       { flags: "--max-runs-per-day <n>", text: "runs within 24 hours; 0 for no limit", parse: whole(0, 100_000) },
-      { flags: "--max-storage-mb <n>", text: "megabytes of files; 0 for no limit", parse: whole(0, 1_000_000_000) },
+      {
+        flags: "--max-storage-mb <n>",
+        text: "megabytes of uploads; 0 for no limit of its own",
+        parse: whole(0, 1_000_000_000),
+      },
     ],
     action: async (cli, args, flags) => {
       const name = args[0] ?? "";

@@ -8,10 +8,10 @@ import type { Log } from "@mesh/agent";
 import type { App } from "@mesh/assistants";
 import { type Clock, errorText } from "@mesh/kernel";
 import { McpClients } from "@mesh/mcp";
-import { HttpClient, ScriptBundler, ScriptHost } from "@mesh/scripts";
+import { LateHttpClient, ScriptBundler, ScriptHost } from "@mesh/scripts";
+import type { ProcessRegistry } from "@mesh/scripts/process";
 
 import type { OpCaller } from "../op/op-table.ts";
-import { callToolProcess, runProcesses } from "../process/run-process.ts";
 import type { RunPorts } from "../run-input.ts";
 import type { StatePort } from "../state-port.ts";
 import { WorkspaceFiles } from "./workspace-files.ts";
@@ -46,7 +46,7 @@ export class Workbench implements AsyncDisposable {
   readonly #options: WorkbenchOptions;
   readonly #bundler = new ScriptBundler();
   readonly #scripts: ScriptHost;
-  readonly #http: HttpClient;
+  readonly #http: LateHttpClient;
   readonly #mcp: McpClients<OpCaller>;
 
   constructor(options: WorkbenchOptions) {
@@ -60,10 +60,10 @@ export class Workbench implements AsyncDisposable {
         options.stuck?.();
       },
     });
-    this.#http = new HttpClient({ clock });
+    this.#http = new LateHttpClient({ clock });
     this.#mcp = new McpClients<OpCaller>({
       clock,
-      callProcess: callToolProcess,
+      callProcess: async (...call) => (await import("../process/run-process.ts")).callToolProcess(...call),
       env,
       mark,
       cwd: dir,
@@ -78,6 +78,10 @@ export class Workbench implements AsyncDisposable {
     const { clock, dir } = this.#options;
     const reader = { read: (path: string): string | undefined => app.file(path) };
     const env = (name: string): string | undefined => (Object.hasOwn(variables, name) ? variables[name] : undefined);
+    const http = this.#http;
+    let registry: Promise<ProcessRegistry> | undefined;
+    const openRegistry = async (): Promise<ProcessRegistry> =>
+      (await import("../process/run-process.ts")).runProcesses({ clock, http, state, env });
     return {
       state,
       mcp: this.#mcp,
@@ -85,8 +89,9 @@ export class Workbench implements AsyncDisposable {
       scripts: {
         program: (path) => this.#bundler.bundle(reader, path),
         call: (call, ops, signal) => this.#scripts.call(call, ops, signal),
-        http: this.#http,
-        processes: runProcesses({ clock, http: this.#http, state, env }),
+        http,
+        // Most runs call no process.
+        processes: () => (registry ??= openRegistry()),
       },
     };
   }

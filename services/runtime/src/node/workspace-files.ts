@@ -11,7 +11,7 @@ import { mkdir, rename, rm, rmdir, stat, unlink } from "node:fs/promises";
 import { arch, cpus, hostname, platform } from "node:os";
 import { basename, dirname, join } from "node:path";
 
-import { PathSandbox, runCommand, writeAtomically } from "@mesh/agent/node";
+import type { PathSandbox } from "@mesh/agent/node";
 import { type Clock, MeshError } from "@mesh/kernel";
 
 import type { CommandResult, FileEntry, FileFacts, FilePort } from "../file-port.ts";
@@ -36,15 +36,14 @@ const MAX_SHOWN_CHARS = 200;
 /** See the file comment. */
 export class WorkspaceFiles implements FilePort {
   readonly #options: WorkspaceFilesOptions;
-  readonly #sandbox: PathSandbox;
+  #sandbox: Promise<PathSandbox> | undefined;
 
   constructor(options: WorkspaceFilesOptions) {
     this.#options = options;
-    this.#sandbox = new PathSandbox({ cwd: options.dir, roots: [options.dir] });
   }
 
   async read(path: string): Promise<Uint8Array> {
-    const handle = await this.#told(path, async (real) => this.#sandbox.open(real, constants.O_RDONLY));
+    const handle = await this.#told(path, async (real) => (await this.#judge()).open(real, constants.O_RDONLY));
     try {
       const facts = await handle.stat();
       if (facts.isDirectory()) throw new MeshError("failed_precondition", `${path} is a folder`);
@@ -58,15 +57,18 @@ export class WorkspaceFiles implements FilePort {
 
   async write(path: string, content: Uint8Array): Promise<void> {
     if (content.length > MAX_FILE_BYTES) throw tooLarge(path, content.length);
+    const { writeAtomically } = await import("@mesh/agent/node");
+    const judge = await this.#judge();
     await this.#told(path, (real) =>
-      writeAtomically(real, Buffer.from(content), (opened) => this.#sandbox.assertStill(opened)),
+      writeAtomically(real, Buffer.from(content), (opened) => judge.assertStill(opened)),
     );
   }
 
   async list(path: string): Promise<readonly FileEntry[]> {
+    const judge = await this.#judge();
     return this.#told(path, (real) =>
-      this.#sandbox.withFolder(real, async (held) => {
-        const entries = await this.#sandbox.readFolder(real);
+      judge.withFolder(real, async (held) => {
+        const entries = await judge.readFolder(real);
         if (entries.length > MAX_ENTRIES) {
           throw new MeshError(
             "resource_exhausted",
@@ -97,7 +99,7 @@ export class WorkspaceFiles implements FilePort {
   async makeDir(path: string): Promise<void> {
     await this.#told(path, async (real) => {
       await mkdir(real, { recursive: true });
-      await this.#sandbox.assertStill(real);
+      await (await this.#judge()).assertStill(real);
     });
   }
 
@@ -112,7 +114,7 @@ export class WorkspaceFiles implements FilePort {
     const target = await this.#real(to);
     await this.#told(to, () => mkdir(dirname(target), { recursive: true }));
     await this.#inFolder(from, async (source) => {
-      await this.#sandbox.assertStill(target);
+      await (await this.#judge()).assertStill(target);
       await rename(source, target);
     });
   }
@@ -129,6 +131,7 @@ export class WorkspaceFiles implements FilePort {
     }
     const { clock, dir, env } = this.#options;
     await mkdir(dir, { recursive: true, mode: 0o700 });
+    const { runCommand } = await import("@mesh/agent/node");
     const end = await runCommand(
       { file, args, cwd: dir, env },
       { clock, limitMs: COMMAND_LIMIT_MS, maxOutputBytes: MAX_OUTPUT_BYTES, signal },
@@ -146,7 +149,8 @@ export class WorkspaceFiles implements FilePort {
   async #real(path: string): Promise<string> {
     await mkdir(this.#options.dir, { recursive: true, mode: 0o700 });
     // A leading slash means the workspace's own root, as scripts know no other.
-    return this.#sandbox.resolve(path.replace(/^\/+/, "")).catch((error: unknown) => {
+    const judge = await this.#judge();
+    return judge.resolve(path.replace(/^\/+/, "")).catch((error: unknown) => {
       throw failure(path, error);
     });
   }
@@ -164,7 +168,15 @@ export class WorkspaceFiles implements FilePort {
     if (name === "" || name === "." || name === "..") {
       throw new MeshError("invalid_argument", `${path} is not a file of the workspace`);
     }
-    await this.#told(dirname(path), (real) => this.#sandbox.withFolder(real, (held) => work(join(held, name))));
+    const judge = await this.#judge();
+    await this.#told(dirname(path), (real) => judge.withFolder(real, (held) => work(join(held, name))));
+  }
+
+  /** Made when a path is judged first, and loaded then as well: most runs touch no file. */
+  #judge(): Promise<PathSandbox> {
+    const { dir } = this.#options;
+    this.#sandbox ??= import("@mesh/agent/node").then(({ PathSandbox }) => new PathSandbox({ cwd: dir, roots: [dir] }));
+    return this.#sandbox;
   }
 }
 

@@ -11,6 +11,7 @@ import { MESSAGE_OPS } from "./message-op.ts";
 import type { AnyOpHandler, OpCaller } from "./op-table.ts";
 import { PROCESS_OPS } from "./process-op.ts";
 import { SEARCH_OPS } from "./search-op.ts";
+import { TEST_OPS } from "./test-op.ts";
 import { TRACE_OPS } from "./trace-op.ts";
 import { WORKSPACE_OPS } from "./workspace-op.ts";
 
@@ -25,6 +26,7 @@ const HANDLERS: ReadonlyMap<string, AnyOpHandler> = new Map(
     ...SEARCH_OPS,
     ...WORKSPACE_OPS,
     ...PROCESS_OPS,
+    ...TEST_OPS,
   } as Readonly<Record<string, AnyOpHandler>>),
 );
 

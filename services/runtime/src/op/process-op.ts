@@ -74,7 +74,7 @@ export async function callProcess(
 ): Promise<Json | undefined> {
   const { scripts } = caller.context.shared.ports;
   if (scripts === undefined) throw new MeshError("failed_precondition", `${name}: this run cannot execute processes`);
-  return scripts.processes.call(name, args, processCaller(caller, signal));
+  return (await scripts.processes()).call(name, args, processCaller(caller, signal));
 }
 
 function processCaller(caller: OpCaller, signal: AbortSignal): ProcessCaller {

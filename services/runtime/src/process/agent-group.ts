@@ -1,7 +1,8 @@
 /** `agent.Call`: an agent without a reader, asked by its id and given so long to answer. */
 
 import { isObject, type Json, type JsonObject } from "@mesh/kernel";
-import { functionGroup, type ProcessGroup } from "@mesh/scripts";
+import type { ProcessCaller } from "@mesh/scripts";
+import { functionGroup, type ProcessArgs, type ProcessGroup } from "@mesh/scripts/process";
 
 import type { AgentContext } from "../agent-context.ts";
 import { readChatMessages } from "../chat-message.ts";
@@ -35,6 +36,13 @@ export const agentGroup: ProcessGroup = functionGroup({
     }
   },
 });
+
+/** `agents.<id>.Stream(ctx, messages, options?)`: asks an agent and waits for its answer; fails as the agent does. */
+export async function streamAgent(agent: string, args: ProcessArgs, caller: ProcessCaller): Promise<Json> {
+  const { context, scripts } = callerOf(caller);
+  const request = { ...args.object(2, "options", {}), messages: args.json(1) };
+  return answerOf(agent, request, { context, scripts, signal: AbortSignal.any([context.signal, caller.signal]) });
+}
 
 interface Call {
   readonly context: AgentContext;

@@ -11,7 +11,7 @@ import {
   type ProcessRegistry,
   standardProcesses,
   type StandardProcessDeps,
-} from "@mesh/scripts";
+} from "@mesh/scripts/process";
 
 import { ChunkTap } from "../op/chunk-tap.ts";
 import { outcomeOf } from "../op/llm-op.ts";
@@ -20,7 +20,7 @@ import { callProcess } from "../op/process-op.ts";
 import { stateOf } from "../op/state.ts";
 import { callFunction } from "../script-call.ts";
 import type { StatePort } from "../state-port.ts";
-import { agentGroup } from "./agent-group.ts";
+import { agentGroup, streamAgent } from "./agent-group.ts";
 import { callerOf } from "./run-caller.ts";
 import { stateStores } from "./state-store.ts";
 
@@ -36,7 +36,7 @@ export function runProcesses({ state, env, ...deps }: RunProcessDeps): ProcessRe
   const registry = standardProcesses({ ...deps, stores: stateStores(state), env: (_scope, name) => env(name) });
   registry.register("models", modelGroup);
   registry.register("scripts", scriptGroup);
-  registry.register("agents", scriptGroup);
+  registry.register("agents", agentScriptGroup);
   registry.register("agent", agentGroup);
   registry.register("llms", llmGroup);
   return registry;
@@ -62,6 +62,14 @@ const modelGroup: ProcessGroup = addressedGroup(({ id, method, args }, caller) =
 const scriptGroup: ProcessGroup = addressedGroup(({ name, args }, caller) =>
   callFunction(name, { args: args.values, ctxAt: "none" }, callerOf(caller), caller.signal),
 );
+
+/** The same, and `agents.<assistant>.Stream`, which asks the assistant itself. */
+const agentScriptGroup: ProcessGroup = addressedGroup(({ name, id, method, args }, caller) => {
+  const { app } = callerOf(caller).context.shared.input;
+  const isAgent = method === "Stream" && app.assistants.has(id) && !app.scripts.has(`agents.${id}`);
+  if (isAgent) return streamAgent(id, args, caller);
+  return callFunction(name, { args: args.values, ctxAt: "none" }, callerOf(caller), caller.signal);
+});
 
 const llmGroup: ProcessGroup = functionGroup({
   /** `llms.chat(connector, messages, options?)`, or one object with these. */

@@ -8,7 +8,7 @@
 
 import { createHash } from "node:crypto";
 
-import { build, type BuildFailure, type BuildOptions, type BuildResult, type Message, type Plugin } from "esbuild";
+import type { BuildFailure, BuildOptions, BuildResult, Message, Plugin } from "esbuild";
 
 import { MeshError } from "@mesh/kernel";
 
@@ -110,6 +110,7 @@ async function bundleOf(source: CountedSource, entry: string): Promise<ScriptPro
   if (text === undefined) throw new MeshError("not_found", `There is no script ${entry} in the app`);
   try {
     const top = await topLevelOf(text, entry);
+    const { build } = await import("esbuild");
     const result = await build({ ...OPTIONS, entryPoints: [entry], plugins: [appFiles(source, entry, top)] });
     const { code, map, exports } = outputOf(result);
     const digest = digestOf(`${entry}\n${code}`);

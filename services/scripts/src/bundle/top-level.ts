@@ -6,8 +6,6 @@
  * literals, the one exception, are lowered to single-line strings, and comments are dropped).
  */
 
-import { transform } from "esbuild";
-
 /** What the top level of a module offers. */
 export interface TopLevel {
   /** Functions declared here, in order. */
@@ -32,6 +30,8 @@ const EXPORTED = new RegExp(`^ {2}(${NAME})(?: as (${NAME}))?,?$`, "u");
 
 /** Reads the top level of a TypeScript or JavaScript module; throws esbuild's failure when it does not parse. */
 export async function topLevelOf(source: string, path: string): Promise<TopLevel> {
+  // Loaded when there is a script: most runs have none to bundle.
+  const { transform } = await import("esbuild");
   const { code } = await transform(source, {
     loader: path.endsWith(".ts") ? "ts" : "js",
     sourcefile: path,

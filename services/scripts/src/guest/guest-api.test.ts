@@ -279,7 +279,9 @@ test("every operation is reached by some method of the API", () => {
     "trace.SpaceClear",
     "trace.SpaceKeys",
   ];
-  expect(Object.keys(OP_ARGS).filter((op) => !reached.has(op))).toEqual(nodes);
+  // Those of `t` are in test-object.test.ts.
+  const left = Object.keys(OP_ARGS).filter((op) => !reached.has(op) && !op.startsWith("test."));
+  expect(left).toEqual(nodes);
 });
 
 test("trace nodes and spaces are addressed by their ids, and chain", async () => {

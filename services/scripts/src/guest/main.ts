@@ -14,6 +14,7 @@ import { describeThrown } from "./describe.ts";
 import { globals } from "./global.ts";
 import { harden } from "./harden.ts";
 import { contextSpace } from "./memory.ts";
+import { testOf } from "./test-object.ts";
 
 /** What the worker may call; every function catches everything. */
 export interface Guest {
@@ -29,7 +30,11 @@ export interface Guest {
   readonly loadMemory: (entriesText: string) => void;
 }
 
-type WireArgument = { readonly json: Json } | { readonly ctx: JsonObject };
+type WireArgument =
+  | { readonly json: Json }
+  | { readonly ctx: JsonObject }
+  | { readonly test: { readonly name: string } }
+  | { readonly absent: true };
 
 // Taken before the script can change them.
 const { parse, stringify } = JSON;
@@ -48,7 +53,9 @@ function begin(exports: unknown, fn: string, argsText: string): string {
 }
 
 function argumentOf(argument: WireArgument): unknown {
-  return "ctx" in argument ? contextOf(argument.ctx) : argument.json;
+  if ("ctx" in argument) return contextOf(argument.ctx);
+  if ("test" in argument) return testOf(argument.test.name);
+  return "json" in argument ? argument.json : undefined;
 }
 
 function resultOf(value: unknown): string {

@@ -260,6 +260,7 @@ export interface ListTasksResponse {
 }
 
 export interface GetTaskRequest {
+  /** Its id, its key such as T-12, or with the workspace default:T-12; likewise wherever a task is named. */
   readonly task: string;
 }
 
@@ -384,7 +385,10 @@ export interface TaskMessage {
   readonly run_id?:
     | string
     | undefined;
-  /** The output message: {type, props, message_id, ...}; of a person {type: "text", props: {content}}. */
+  /**
+   * The output message: {type, props, message_id, ...}; of a person {type: "text", props: {content, uploads}}. What a run asked is
+   * {type: "question", props: {content, call_id, kind, tool, choices}}, its answer a person's text with {call_id, decision}.
+   */
   readonly message: { readonly [key: string]: any } | undefined;
 }
 

@@ -60,6 +60,8 @@ export interface Run {
     | undefined;
   /** What a waiting run asks and nobody has answered yet; only where one run is read. */
   readonly pending: readonly PendingItem[];
+  /** The task it works on. */
+  readonly task_id?: string | undefined;
 }
 
 /** PendingItem is one thing that a waiting run asks a person. */
@@ -289,6 +291,7 @@ function createBaseRun(): Run {
     created_by: "",
     retry_of: undefined,
     pending: [],
+    task_id: undefined,
   };
 }
 
@@ -368,6 +371,9 @@ export const Run: MessageFns<Run> = {
     }
     for (const v of message.pending) {
       PendingItem.encode(v!, writer.uint32(202).fork()).join();
+    }
+    if (message.task_id !== undefined) {
+      writer.uint32(210).string(message.task_id);
     }
     return writer;
   },
@@ -585,6 +591,14 @@ export const Run: MessageFns<Run> = {
             message.pending.push(PendingItem.decode(reader, reader.uint32()));
             continue;
           }
+          case 26: {
+            if (tag !== 210) {
+              break;
+            }
+
+            message.task_id = reader.string();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -633,6 +647,7 @@ export const Run: MessageFns<Run> = {
     message.created_by = object.created_by ?? "";
     message.retry_of = object.retry_of ?? undefined;
     message.pending = object.pending?.map((e) => PendingItem.fromPartial(e)) || [];
+    message.task_id = object.task_id ?? undefined;
     return message;
   },
 };

@@ -45,7 +45,7 @@ export interface CreateTokenRequest {
   readonly name: string;
   /** The user it acts for; empty means the caller. Made when unknown (admins only). */
   readonly user: string;
-  /** Any of: read, runs, apps, connectors, nodes, workspaces, tokens, admin; empty means the caller's. */
+  /** Any of: read, runs, tasks, apps, connectors, nodes, workspaces, tokens, admin; empty means the caller's. */
   readonly scopes: readonly string[];
   readonly workspace_ids: readonly string[];
   /** Seconds; 0 means it does not expire. */

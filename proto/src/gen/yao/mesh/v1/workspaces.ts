@@ -47,7 +47,7 @@ export interface WorkspaceSettings {
   readonly max_active_runs: number;
   /** Runs that may be started within 24 hours; further ones are refused. */
   readonly max_runs_per_day: number;
-  /** Megabytes of files and documents. */
+  /** Megabytes of uploaded files and documents together; those on devices do not count. */
   readonly max_storage_mb: number;
 }
 
