@@ -3,17 +3,14 @@
  * a document is uploaded and found, a connector is tested, a token is made and works.
  */
 
-import { existsSync } from "node:fs";
-
-import { type Browser, chromium, type Page } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
+import { findChromium, startChromium } from "../harness/chromium.ts";
 import { TestMesh } from "../harness/test-mesh.ts";
 import { YaoHome } from "./yao-command.ts";
 
-const CHROMIUM = [process.env["YAO_TEST_CHROMIUM"] ?? "", "/usr/bin/chromium", "/usr/bin/chromium-browser"].find(
-  (place) => place !== "" && existsSync(place),
-);
+const CHROMIUM = findChromium();
 const REASON = CHROMIUM === undefined ? "no chromium here: apt-get install chromium, or set YAO_TEST_CHROMIUM" : "";
 if (REASON !== "") process.stderr.write(`skipped: ${REASON}\n`);
 
@@ -30,10 +27,7 @@ describe.skipIf(REASON !== "")("the pages on the real system", () => {
     home = new YaoHome();
     mesh = await TestMesh.start({ nodes: [{ name: "first" }] });
     await mesh.untilNode("first", "online");
-    browser = await chromium.launch({
-      executablePath: CHROMIUM ?? "",
-      args: ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage"],
-    });
+    browser = await startChromium(CHROMIUM ?? "");
     page = await browser.newPage({ locale: "en", viewport: { width: 1280, height: 900 } });
     page.setDefaultTimeout(LIMIT_MS);
     page.on("pageerror", (error) => errors.push(error.message));

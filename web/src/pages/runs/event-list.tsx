@@ -88,10 +88,13 @@ function Log({ run, shown, events }: LogProps): ReactNode {
   const isAtEnd = useRef(true);
   const [open, setOpen] = useState<RunEvent>();
   const lastSeq = shown.at(-1)?.seq;
+  const opensAt = events.window?.opensAt;
   useEffect(() => {
-    if (lastSeq !== undefined && isAtEnd.current) list.current?.scrollToIndex(shown.length - 1, { align: "end" });
+    if (opensAt !== undefined) isAtEnd.current = opensAt === "end";
+    if (opensAt === "start") list.current?.scrollToIndex(0);
+    else if (lastSeq !== undefined && isAtEnd.current) list.current?.scrollToIndex(shown.length - 1, { align: "end" });
     // Once per new end: rows that come before it keep their place.
-  }, [lastSeq]);
+  }, [lastSeq, opensAt]);
   const onScroll = (): void => {
     const element = box.current;
     if (element === null) return;

@@ -18,6 +18,8 @@ export interface EventWindow {
   readonly isAtEnd: boolean;
   /** The last change was at the beginning: a list keeps its place on the screen. */
   readonly isPrepended: boolean;
+  /** Just opened, at this end: that is what is looked at. Undefined once it grew. */
+  readonly opensAt?: "start" | "end" | undefined;
 }
 
 /** Number of events that one call loads. */
@@ -26,9 +28,13 @@ export const EVENT_PAGE = 500;
 const MAX_HELD = 5_000;
 
 /** A window that begins with a page. */
-export function openWindow(events: readonly RunEvent[], newestSeq: number): EventWindow {
+export function openWindow(
+  events: readonly RunEvent[],
+  newestSeq: number,
+  opensAt: "start" | "end" = "end",
+): EventWindow {
   const last = events.at(-1)?.seq ?? 0;
-  return { events, newestSeq: Math.max(newestSeq, last), isAtEnd: last >= newestSeq, isPrepended: false };
+  return { events, newestSeq: Math.max(newestSeq, last), isAtEnd: last >= newestSeq, isPrepended: false, opensAt };
 }
 
 /** The request for the page before what is held; undefined when there is none. */
@@ -44,7 +50,13 @@ export function addOlder(window: EventWindow, older: readonly RunEvent[]): Event
   const first = window.events[0]?.seq ?? Number.POSITIVE_INFINITY;
   const all = [...older.filter(({ seq }) => seq < first), ...window.events];
   const events = all.slice(0, MAX_HELD);
-  return { ...window, events, isAtEnd: window.isAtEnd && events.length === all.length, isPrepended: true };
+  return {
+    ...window,
+    events,
+    isAtEnd: window.isAtEnd && events.length === all.length,
+    isPrepended: true,
+    opensAt: undefined,
+  };
 }
 
 /** Adds a page that follows what is held. */

@@ -18,6 +18,11 @@ export interface RunEvents {
   readonly reload: () => void;
 }
 
+interface Page {
+  readonly after_seq: number;
+  readonly limit: number;
+}
+
 interface Pages extends Omit<RunEvents, "reload" | "newer"> {
   readonly newer: () => void;
   readonly setWindow: (change: (before: EventWindow | undefined) => EventWindow) => void;
@@ -61,18 +66,22 @@ function usePages(run: string, lastSeq: number): Pages {
   const latest = useRef<EventWindow>(undefined);
   latest.current = window;
   const isBusy = useRef(false);
+  const jumps = useRef(0);
   const wantsEnd = useRef(true);
   const load = useCallback(
-    async (page: { after_seq: number; limit: number }, take: (events: readonly RunEvent[]) => EventWindow) => {
-      if (isBusy.current) return;
+    async (page: Page, take: (events: readonly RunEvent[]) => EventWindow, isJump = false) => {
+      if (isBusy.current && !isJump) return;
+      // A jump does not wait, and what was on its way before it is not wanted any more.
+      if (isJump) jumps.current += 1;
+      const jump = jumps.current;
       isBusy.current = true;
       try {
         const { events } = await listRunEvents({ run, ...page });
-        setWindow(take(events));
+        if (jump === jumps.current) setWindow(take(events));
       } catch (thrown) {
         setError(thrown);
       } finally {
-        isBusy.current = false;
+        if (jump === jumps.current) isBusy.current = false;
       }
     },
     [run],
@@ -81,7 +90,7 @@ function usePages(run: string, lastSeq: number): Pages {
     wantsEnd.current = true;
     const newest = latest.current?.newestSeq ?? lastSeq;
     const page = { after_seq: Math.max(0, newest - EVENT_PAGE), limit: EVENT_PAGE };
-    void load(page, (events) => openWindow(events, latest.current?.newestSeq ?? newest));
+    void load(page, (events) => openWindow(events, latest.current?.newestSeq ?? newest), true);
   }, [lastSeq, load]);
   const newer = useCallback(() => {
     const held = latest.current;
@@ -100,9 +109,8 @@ function usePages(run: string, lastSeq: number): Pages {
   };
   const toStart = (): void => {
     wantsEnd.current = false;
-    void load({ after_seq: 0, limit: EVENT_PAGE }, (events) =>
-      openWindow(events, latest.current?.newestSeq ?? lastSeq),
-    );
+    const page = { after_seq: 0, limit: EVENT_PAGE };
+    void load(page, (events) => openWindow(events, latest.current?.newestSeq ?? lastSeq, "start"), true);
   };
   return { window, setWindow, error, setError, wantsEnd, older, newer, toStart, toEnd };
 }
