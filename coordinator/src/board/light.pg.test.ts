@@ -34,14 +34,16 @@ afterEach(async () => {
 /** A model at the wire that says one thing to everybody, or refuses. */
 async function model(answer: string | undefined): Promise<AsyncDisposable & { readonly asked: string[] }> {
   const asked: string[] = [];
-  const server = createServer(async (incoming, outgoing) => {
+  const server = createServer((incoming, outgoing) => {
     let body = "";
-    for await (const chunk of incoming) body += String(chunk);
-    asked.push(body);
-    const said = { choices: [{ index: 0, delta: { content: answer }, finish_reason: "stop" }] };
-    const isUp = answer !== undefined;
-    outgoing.writeHead(isUp ? 200 : 401, { "content-type": isUp ? "text/event-stream" : "application/json" });
-    outgoing.end(isUp ? `data: ${JSON.stringify(said)}\n\ndata: [DONE]\n\n` : '{"error":{"message":"bad key"}}');
+    incoming.on("data", (chunk) => (body += String(chunk)));
+    incoming.on("end", () => {
+      asked.push(body);
+      const said = { choices: [{ index: 0, delta: { content: answer }, finish_reason: "stop" }] };
+      const isUp = answer !== undefined;
+      outgoing.writeHead(isUp ? 200 : 401, { "content-type": isUp ? "text/event-stream" : "application/json" });
+      outgoing.end(isUp ? `data: ${JSON.stringify(said)}\n\ndata: [DONE]\n\n` : '{"error":{"message":"bad key"}}');
+    });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const host = `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`;

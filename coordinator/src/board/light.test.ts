@@ -19,7 +19,7 @@ test("whatever a model says, title and summary are single bounded lines", () => 
   fc.assert(
     fc.property(fc.anything(), fc.string(), (title, summary) => {
       const said = readAnswer(JSON.stringify({ title, summary }), "");
-      expect([...(said?.title ?? "")].length).toBeLessThanOrEqual(80);
+      expect(Array.from(said?.title ?? "").length).toBeLessThanOrEqual(80);
       expect(said?.summary ?? "").not.toMatch(/[\n\0]/);
     }),
   );

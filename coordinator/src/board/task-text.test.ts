@@ -17,7 +17,7 @@ test("a title is one line of at most 80 characters, whatever was said", () => {
   fc.assert(
     fc.property(fc.string({ unit: "grapheme", maxLength: 400 }), (message) => {
       const title = titleOf(message);
-      expect([...title].length).toBeLessThanOrEqual(80);
+      expect(Array.from(title).length).toBeLessThanOrEqual(80);
       expect(title).not.toMatch(/[\r\n]/);
       expect(title).not.toBe("");
     }),

@@ -32,7 +32,7 @@ export function summaryOf(output: string): string {
 
 /** At most `max` characters, ended at a word, with an ellipsis where something is missing. */
 export function cutAtWord(text: string, max: number): string {
-  const chars = [...text];
+  const chars = Array.from(text);
   if (chars.length <= max) return text;
   const cut = chars.slice(0, max - 1).join("");
   const space = cut.lastIndexOf(" ");
@@ -81,7 +81,7 @@ function splitScripts(piece: string): readonly string[] {
 
 // By characters: half of one is no text.
 function firstChars(word: string): string {
-  return word.length <= MAX_WORD ? word : [...word].slice(0, MAX_WORD).join("");
+  return word.length <= MAX_WORD ? word : Array.from(word).slice(0, MAX_WORD).join("");
 }
 
 /**

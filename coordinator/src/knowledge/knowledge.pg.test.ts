@@ -325,7 +325,7 @@ describe("uploads", () => {
       INSERT INTO uploads (id, workspace_id, name, media_type, size_bytes, hash, bytes, created_by)
       VALUES ('upl_big', ${ws}, 'big', 'x', ${2 * 1024 ** 3}, '', ''::bytea, 'u')`;
     const full = await refusal(upload("a", "x"));
-    expect([full.code, full.message]).toEqual(["resource_exhausted", expect.stringContaining("2 GB")]);
+    expect([full.code, full.message]).toEqual(["resource_exhausted", expect.stringContaining("2048 MB")]);
     await sql`UPDATE uploads SET size_bytes = 0`;
     const [node] = await sql<{ id: string }[]>`SELECT id FROM nodes WHERE name = 'two'`;
     await sql`
