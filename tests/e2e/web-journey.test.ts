@@ -3,7 +3,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
-import { until } from "@mesh/kernel";
+import { isObject, until } from "@mesh/kernel";
 import type { Task, TaskMessage } from "@mesh/proto";
 import OpenAI from "openai";
 import type { Browser, Page } from "playwright-core";
@@ -84,14 +84,16 @@ describe.skipIf(CHROMIUM === undefined)("a person and the page", () => {
     const { messages } = await api.call<{ messages: TaskMessage[] }>("GET", `/v1/tasks/${ref}/messages`);
     const texts = messages.filter(({ role, message }) => role === "assistant" && message?.["type"] === "text");
     const props: unknown = texts.at(-1)?.message?.["props"];
-    return String((props as { content?: unknown } | undefined)?.content ?? "");
+    const content = isObject(props) ? props["content"] : undefined;
+    return typeof content === "string" ? content : "";
   }
 
   /** The last paragraph that is shown. */
   const shownText = async (of: Page = page): Promise<string> =>
     (await log(of).locator("p").last().textContent())?.trim() ?? "";
 
-  const occurrences = async (text: string): Promise<number> => ((await log().textContent()) ?? "").split(text).length - 1;
+  const occurrences = async (text: string): Promise<number> =>
+    ((await log().textContent()) ?? "").split(text).length - 1;
 
   async function menu(name: string): Promise<void> {
     await page.getByRole("button", { name: /^More for / }).click();
