@@ -56,3 +56,11 @@ test("what is newer: by revision, else by time", () => {
   const [early, late] = [{ updated_at: "2026-01-01T00:00:00Z" }, { updated_at: "2026-01-02T00:00:00Z" }];
   expect([isNewer(late, early), isNewer(early, late), isNewer({}, {})]).toEqual([true, false, true]);
 });
+
+test("P1 of the same revision the one that comes later counts, whatever its clock says: runs change no revision", () => {
+  const shown = { ...task, run_state: "running", revision: 2, updated_at: "2026-01-02T00:00:00Z" };
+  const { client, applier: feed } = applier();
+  client.setQueryData(["task", task.id], { task: shown, feed_seq: 0 });
+  feed.apply(event("task.changed", task.id, { ...shown, run_state: "succeeded", updated_at: "2026-01-01T00:00:00Z" }));
+  expect(client.getQueryData<{ task: Task }>(["task", task.id])?.task.run_state).toBe("succeeded");
+});

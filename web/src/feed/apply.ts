@@ -1,7 +1,8 @@
 /**
  * What events of the feed do to what was loaded.
  *
- * P1  An object takes the place of an older revision of itself, wherever it is cached; an older or equal one is ignored.
+ * P1  An object takes the place of an older revision of itself, wherever it is cached; an older one is ignored.
+ *     One of the same revision takes it too: the state of runs and the last line change without a revision of their own.
  * P2  What cannot be patched is loaded again, at most twice a second per kind.
  *
  * Keys of queries begin with the name of what they hold: ["task", id], ["nodes", workspace]. A folder with caches of its
@@ -126,12 +127,11 @@ function concerns(key: QueryKey, data: unknown, id: string | undefined): boolean
   return isRecord(data) && Object.values(data).some((value) => isRecord(value) && value["id"] === id);
 }
 
-/** Whether an object takes the place of another: by revision, else by the time of its last change. */
+/** Whether an object takes the place of another: by revision, and where there is none by the time of its last change. */
 export function isNewer(next: Readonly<Record<string, unknown>>, known: Readonly<Record<string, unknown>>): boolean {
   const [a, b] = [next["revision"], known["revision"]];
-  if (typeof a === "number" && typeof b === "number" && a !== b) return a > b;
+  if (typeof a === "number" && typeof b === "number") return a >= b;
   const [at, knownAt] = [next["updated_at"], known["updated_at"]];
-  // Run state and last line change without a revision of their own.
   return typeof at === "string" && typeof knownAt === "string" ? Date.parse(at) >= Date.parse(knownAt) : true;
 }
 
