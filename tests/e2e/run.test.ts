@@ -202,7 +202,7 @@ describe("an idempotency key", () => {
     const key = { "idempotency-key": "key-2" };
     await mesh.createRun({ assistant: "hello", input: "/echo first" }, key);
     const refusal = await refusalOf(mesh.createRun({ assistant: "hello", input: "/echo second" }, key));
-    expect(refusal).toMatchObject({ status: 409, problem: { code: "already_exists" } });
+    expect(refusal).toMatchObject({ status: 422, problem: { code: "already_exists" } });
     expect(refusal.problem.detail).toContain("use a new key");
   });
 });
