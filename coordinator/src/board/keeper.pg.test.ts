@@ -281,3 +281,37 @@ test("files that tools wrote are what came of a task, each once", async () => {
   await board.keep();
   expect((await board.get(task.id)).outputs).toEqual([{ kind: "file", title: "a.md", target: "docs/a.md" }]);
 });
+
+test("webhooks are told of a task's creation, question, end and failure, and only those that want it", async () => {
+  const { store } = board.fleet.tenant;
+  await store.sql`
+    INSERT INTO webhooks (id, workspace_id, url, events, sealed_secret, created_by)
+    SELECT 'hook_' || e, w.id, 'https://example.com', CASE e WHEN 'all' THEN '{}'::text[] ELSE '{task.failed}' END, ''::bytea, 'user:admin'
+    FROM workspaces w, unnest('{all,some}'::text[]) AS e WHERE w.is_default`;
+  const told = async (hook: string): Promise<string[]> => {
+    const rows = await store.sql<{ event: string }[]>`
+      SELECT event FROM webhook_deliveries WHERE webhook_id = ${hook} AND event LIKE 'task.%' ORDER BY id`;
+    return rows.map(({ event }) => event);
+  };
+  const runOf = async (title: string): Promise<string> => {
+    const task = await board.create({ title, assistant: "hello", start: true });
+    await board.keep();
+    return (await board.get(task.id)).run_id ?? "";
+  };
+  const good = await runOf("good");
+  await board.ask(good, "c1", "Which one?");
+  await board.keep();
+  await board.end(good, "succeeded");
+  await board.keep();
+  const bad = await runOf("bad");
+  await board.end(bad, "failed", "no luck");
+  await board.keep();
+  expect((await told("hook_all")).toSorted()).toEqual([
+    "task.created",
+    "task.created",
+    "task.failed",
+    "task.needs_input",
+    "task.succeeded",
+  ]);
+  expect(await told("hook_some")).toEqual(["task.failed"]);
+});

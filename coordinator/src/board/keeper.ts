@@ -36,6 +36,7 @@ import { foldEvents, messageKey } from "./run-fold.ts";
 import { dropOldFirings } from "./schedule-store.ts";
 import { fireSchedules } from "./scheduler.ts";
 import { lockTask, type StoredOutput, type TaskFields } from "./task-row.ts";
+import { noteTaskEvent } from "./task-event.ts";
 import { autoMove, startRun } from "./task-run.ts";
 import { insertActivity, putOutputs } from "./task-store.ts";
 import { lastLineOf, summaryOf } from "./task-text.ts";
@@ -60,6 +61,8 @@ const MAX_EVENTS = 500;
 const MAX_OUTPUTS = 100;
 const FIRST_RETRY_MS = 10_000;
 const MAX_RETRY_MS = 600_000;
+
+const TOLD = { needs_input: "needs_input", failed: "failed", done: "succeeded" } as const;
 
 /** See the guarantees above. */
 export class Keeper implements Service {
@@ -209,6 +212,8 @@ export class Keeper implements Service {
   }
 
   async #tell(tx: Tx, task: TaskFields, run: KeptRun, what: Pick<InboxNote, "kind" | "text">): Promise<void> {
+    const told = { ...task, workspaceId: task.workspace_id };
+    await noteTaskEvent(tx, told, TOLD[what.kind], { runId: run.id, text: what.text });
     const people = await peopleOf(tx, task.id);
     if (people.length === 0) return;
     const entries = people.map((userId) => ({ id: this.#deps.ids.next("inbox"), userId }));

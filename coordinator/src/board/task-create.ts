@@ -14,6 +14,7 @@ import { readBoards } from "./board-store.ts";
 import { appendMessages, textMessage } from "./conversation-store.ts";
 import { noteChange, taskIdsOf, type TaskApiDeps, wholeTask } from "./task-access.ts";
 import { lockTask } from "./task-row.ts";
+import { noteTaskEvent } from "./task-event.ts";
 import { startRun } from "./task-run.ts";
 import { type ColumnPlace, columnsOf, insertTask, lockLinks, nextNumber, placeIn, putLinks } from "./task-store.ts";
 import { titleOf } from "./task-text.ts";
@@ -133,6 +134,7 @@ async function insert(deps: TaskApiDeps, tx: Tx, request: CreateTaskRequest, at:
     ]);
   }
   await noteChange({ deps, tx, call }, { task: { id, workspaceId }, action: "created" });
+  await noteTaskEvent(tx, { id, workspaceId, number, title: title === "" ? titleOf(message) : title }, "created");
   if (!request.start) return;
   const task = await lockTask(tx, id);
   if (task !== undefined) await startRun(deps, tx, task, { actor });

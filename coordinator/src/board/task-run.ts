@@ -150,17 +150,19 @@ async function findAssistant(tx: Tx, task: TaskFields): Promise<AssistantSource>
   );
 }
 
-/** The assistant of tasks that name none: the one called `default`, else the only one. */
+/** The assistant of tasks that name none: the workspace's setting, else the one called `default`, else the only one. */
 async function defaultAssistant(tx: Tx, workspaceId: string): Promise<string> {
-  const rows = await tx<{ id: string }[]>`
-    SELECT id FROM assistants WHERE workspace_id = ${workspaceId} ORDER BY id <> 'default', id LIMIT 2`;
+  const rows = await tx<{ id: string; is_set: boolean }[]>`
+    SELECT a.id, a.id = coalesce(w.settings ->> 'default_assistant', '') AS is_set
+    FROM assistants a JOIN workspaces w ON w.id = a.workspace_id WHERE a.workspace_id = ${workspaceId}
+    ORDER BY is_set DESC, a.id <> 'default', a.id LIMIT 2`;
   const [first, second] = rows;
-  if (first !== undefined && (second === undefined || first.id === "default")) return first.id;
+  if (first !== undefined && (second === undefined || first.is_set || first.id === "default")) return first.id;
   throw new MeshError(
     "failed_precondition",
     first === undefined
       ? "this workspace has no assistant yet; push an app with: yao app push DIR"
-      : "this task names no assistant and the workspace has several; name one, or call one of them default",
+      : "this task names no assistant and the workspace has several; name one, or set one with: yao workspace set --default-assistant ID",
   );
 }
 

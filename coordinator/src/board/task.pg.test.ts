@@ -307,3 +307,16 @@ test("a message that is sent again under its key is one message and one run", as
   expect([messages.length, (await board.get(task.id)).attempts]).toEqual([1, 1]);
   expect((await refusal(board.send(task.id, "stop", { idempotency_key: "m1" }))).code).toBe("already_exists");
 });
+
+test("a task without an assistant runs the workspace's default one, when several are there", async () => {
+  const { store } = board.fleet.tenant;
+  await store.sql`
+    INSERT INTO assistants (workspace_id, id, app_id, name) SELECT workspace_id, 'zeta', app_id, 'Zeta' FROM assistants`;
+  const unset = await board.create({ assistant: "" });
+  const start = (task: string) => board.tasks.startTask({ task, fresh: false }, board.admin);
+  expect((await refusal(start(unset.id))).message).toContain("yao workspace set --default-assistant");
+  await store.sql`UPDATE workspaces SET settings = settings || '{"default_assistant":"zeta"}'`;
+  await start(unset.id);
+  const [run] = await store.sql<{ assistant_id: string }[]>`SELECT assistant_id FROM runs WHERE task_id = ${unset.id}`;
+  expect(run?.assistant_id).toBe("zeta");
+});
