@@ -6,7 +6,7 @@ import { join, resolve } from "node:path";
 
 import type { Browser, BrowserContext, Page } from "playwright-core";
 
-const LIMIT_MS = 20_000;
+const LIMIT_MS = 10_000;
 const SIZES = { desktop: { width: 1280, height: 800 }, phone: { width: 390, height: 844 } } as const;
 
 /** Where screenshots go: YAO_ARTIFACTS, or a new folder; never into the repository. */

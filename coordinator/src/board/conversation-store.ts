@@ -3,6 +3,7 @@
 import { isObject } from "@mesh/kernel";
 import type { Sql, Tx } from "@mesh/store";
 
+import { type FoldEvent, messageKey } from "./run-fold.ts";
 import { addSaid } from "./task-store.ts";
 
 /** One message as stored. */
@@ -88,12 +89,30 @@ export async function listMessages(
   return rows.toReversed();
 }
 
-/** The run whose events go on where the stored messages end; undefined when everything is stored. */
+const MAX_STARTS = 200;
+
+/**
+ * The run whose events go on where the stored messages end, and the cursor to follow it from; undefined when everything is
+ * stored. The cursor stands before the first message that still streams: its pieces are in no stored message yet.
+ */
 export async function liveRun(
   sql: Sql | Tx,
   taskId: string,
-): Promise<{ readonly run_id: string; readonly folded_seq: number } | undefined> {
-  const [row] = await sql<{ run_id: string; folded_seq: number }[]>`
-    SELECT run_id, folded_seq FROM task_runs WHERE task_id = ${taskId} AND NOT settled ORDER BY run_id DESC LIMIT 1`;
-  return row;
+): Promise<{ readonly run_id: string; readonly cursor: number } | undefined> {
+  const [row] = await sql<{ run_id: string; folded_seq: number; epoch: number }[]>`
+    SELECT tr.run_id, tr.folded_seq, r.epoch FROM task_runs tr JOIN runs r ON r.id = tr.run_id
+    WHERE tr.task_id = ${taskId} AND NOT tr.settled ORDER BY tr.run_id DESC LIMIT 1`;
+  if (row === undefined) return undefined;
+  const { run_id: runId, folded_seq: foldedSeq, epoch } = row;
+  // What an epoch left open that is over never ends.
+  const starts = await sql<FoldEvent[]>`
+    SELECT seq, epoch, at, kind, body FROM run_events
+    WHERE run_id = ${runId} AND seq <= ${foldedSeq} AND epoch = ${epoch} AND kind = 'message' AND delta_of IS NULL
+      AND body LIKE '%"message_start"%' ORDER BY seq DESC LIMIT ${MAX_STARTS}`;
+  const keys = starts.map((start) => messageKey(start) ?? "");
+  const stored = await sql<{ key: string }[]>`
+    SELECT key FROM task_messages WHERE run_id = ${runId} AND key = ANY(${keys})`;
+  const whole = new Set(stored.map(({ key }) => key));
+  const open = starts.filter((_start, at) => !whole.has(keys[at] ?? ""));
+  return { run_id: runId, cursor: Math.min(foldedSeq, ...open.map(({ seq }) => seq - 1)) };
 }

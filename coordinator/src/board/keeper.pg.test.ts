@@ -3,6 +3,7 @@ import type { InboxEntry, Task, TaskMessage } from "@mesh/proto";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { refusal } from "../auth/testing/tenant.ts";
+import { appendToLogs } from "../runs/run-log.ts";
 import { type BoardFixture, startBoard } from "./testing/board-fixture.ts";
 
 let board: BoardFixture;
@@ -211,6 +212,33 @@ test("while a run is at work, the page tells where its events go on", async () =
   expect([page.messages.map(textOf), page.run_id]).toEqual([["user: go", "assistant: one"], run]);
   const rest = await board.fleet.runs.listRunEvents({ run, after_seq: page.run_seq, limit: 0 }, board.admin);
   expect(rest.events.filter(({ kind }) => kind === "message")).toHaveLength(1);
+});
+
+test("a message that still streams is followed from its first piece, until it is stored whole", async () => {
+  const task = await board.create({ start: true, message: "go" });
+  const run = task.run_id ?? "";
+  await board.say(run, "before");
+  const { store } = board.fleet.tenant;
+  const edge = (event: string, extra: object = {}): Record<string, unknown> => ({
+    type: "event",
+    props: { event, data: { message_id: "M9", type: "text", ...extra } },
+  });
+  const append = (body: Record<string, unknown>): Promise<unknown> =>
+    store.sql.begin((tx) => appendToLogs(tx, [{ runId: run, kind: "message", body }]));
+  await append(edge("message_start"));
+  await append({ type: "text", message_id: "M9", delta: true, props: { content: "half" } });
+  await board.keep();
+  const page = (): ReturnType<typeof board.tasks.listTaskMessages> =>
+    board.tasks.listTaskMessages({ task: task.id, before_seq: 0, limit: 0 }, board.admin);
+  const open = await page();
+  expect(open.messages.map(textOf)).toEqual(["user: go", "assistant: before"]);
+  const rest = await board.fleet.runs.listRunEvents({ run, after_seq: open.run_seq, limit: 0 }, board.admin);
+  expect(rest.events.map(({ data }) => data?.["type"])).toEqual(["event", "text"]);
+  await append(edge("message_end", { extra: { content: "half and half" } }));
+  await board.keep();
+  const whole = await page();
+  expect(whole.messages.map(textOf).at(-1)).toBe("assistant: half and half");
+  expect(whole.run_seq).toBe(open.run_seq + 3);
 });
 
 test("a schedule starts its task once per due time, with two leaders too, across daylight saving", async () => {

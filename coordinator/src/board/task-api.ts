@@ -138,7 +138,7 @@ async function messagesOf(
   beforeSeq: number,
   limit: number,
 ): Promise<ListTaskMessagesResponse> {
-  // Of one moment: the run's events after the cursor are exactly those whose messages are not in the page.
+  // Of one moment: the run's events after the cursor hold all of every message that is not in the page.
   const { live, rows } = await store.sql.begin("isolation level repeatable read read only", async (tx) => ({
     live: beforeSeq === 0 ? await liveRun(tx, taskId) : undefined,
     rows: await listMessages(tx, taskId, beforeSeq, limit),
@@ -154,6 +154,6 @@ async function messagesOf(
     })),
     has_more: (rows[0]?.seq ?? 1) > 1,
     run_id: live?.run_id,
-    run_seq: live?.folded_seq ?? 0,
+    run_seq: live?.cursor ?? 0,
   };
 }
