@@ -258,7 +258,7 @@ describe.skipIf(CHROMIUM === undefined)("a person and the page", () => {
     const { id } = await untilState(key, "succeeded");
     await page.goto(`${url}/board`);
     await page.locator(`#card-${id}`).waitFor();
-    await page.locator(`#card-${id}`).focus();
+    await cardByKeys(page, id);
     await focusByTab(page, `Move ${key}`);
     await page.keyboard.press("Enter");
     await page.getByRole("menuitem", { name: "Move to Done" }).waitFor();
@@ -267,7 +267,7 @@ describe.skipIf(CHROMIUM === undefined)("a person and the page", () => {
     await page.keyboard.press("Enter");
     const isDone = async (): Promise<boolean> => (await task(key)).category === "done";
     await until(isDone, { timeoutMs: LIMIT_MS, what: "the move" });
-    await page.locator(`#card-${id}`).focus();
+    await cardByKeys(page, id);
     await page.keyboard.press("Enter");
     await page.waitForURL(`**/task/${key}`);
     expect(desktop.errors).toEqual([]);
@@ -282,6 +282,15 @@ async function focusByTab(page: Page, name: string, key = "Tab"): Promise<void> 
     await page.keyboard.press(key);
   }
   throw new Error(`Tab does not reach ${name}`);
+}
+
+/** Goes from card to card by the board's own keys until the task's card has the focus. */
+async function cardByKeys(page: Page, id: string): Promise<void> {
+  for (let n = 0; n < 20; n += 1) {
+    if ((await page.evaluate<string>("document.activeElement?.id ?? ''")) === `card-${id}`) return;
+    await page.keyboard.press(n % 4 === 3 ? "l" : "j");
+  }
+  throw new Error(`the keys do not reach the card of ${id}`);
 }
 
 /** An app whose one assistant may ask. */

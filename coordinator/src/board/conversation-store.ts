@@ -100,7 +100,7 @@ export async function liveRun(
   taskId: string,
 ): Promise<{ readonly run_id: string; readonly cursor: number } | undefined> {
   const [row] = await sql<{ run_id: string; folded_seq: number; epoch: number }[]>`
-    SELECT tr.run_id, tr.folded_seq, r.epoch FROM task_runs tr JOIN runs r ON r.id = tr.run_id
+    SELECT tr.run_id, tr.folded_seq, r.lease_epoch AS epoch FROM task_runs tr JOIN runs r ON r.id = tr.run_id
     WHERE tr.task_id = ${taskId} AND NOT tr.settled ORDER BY tr.run_id DESC LIMIT 1`;
   if (row === undefined) return undefined;
   const { run_id: runId, folded_seq: foldedSeq, epoch } = row;
