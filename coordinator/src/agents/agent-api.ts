@@ -89,7 +89,10 @@ export function createAgentHandlers(deps: AgentApiDeps): AgentHandlers {
 
 /** The error of a task agent that nobody knows. */
 export function unknownAgent(id: string, workspace: string): MeshError {
-  return new MeshError("not_found", `workspace ${workspace} has no task agent ${id}; see: yao task agents`);
+  return new MeshError(
+    "not_found",
+    `workspace ${workspace} has no task agent ${id}; the page lists them under Assistants`,
+  );
 }
 
 async function promote(

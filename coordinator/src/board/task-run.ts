@@ -162,7 +162,7 @@ async function defaultAssistant(tx: Tx, workspaceId: string): Promise<string> {
     "failed_precondition",
     first === undefined
       ? "this workspace has no assistant yet; push an app with: yao app push DIR"
-      : "this task names no assistant and the workspace has several; name one, or set one with: yao workspace set --default-assistant ID",
+      : "this task names no assistant and the workspace has several; name one, or set one with: yao workspace set WORKSPACE --default-assistant ID",
   );
 }
 

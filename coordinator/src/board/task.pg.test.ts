@@ -314,7 +314,7 @@ test("a task without an assistant runs the workspace's default one, when several
     INSERT INTO assistants (workspace_id, id, app_id, name) SELECT workspace_id, 'zeta', app_id, 'Zeta' FROM assistants`;
   const unset = await board.create({ assistant: "" });
   const start = (task: string) => board.tasks.startTask({ task, fresh: false }, board.admin);
-  expect((await refusal(start(unset.id))).message).toContain("yao workspace set --default-assistant");
+  expect((await refusal(start(unset.id))).message).toContain("yao workspace set WORKSPACE --default-assistant");
   await store.sql`UPDATE workspaces SET settings = settings || '{"default_assistant":"zeta"}'`;
   await start(unset.id);
   const [run] = await store.sql<{ assistant_id: string }[]>`SELECT assistant_id FROM runs WHERE task_id = ${unset.id}`;

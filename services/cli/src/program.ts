@@ -46,6 +46,11 @@ const GROUPS: readonly GroupRow[] = [
     load: async (b) => (await import("./command/inbox.ts")).inboxCommand(b),
   },
   {
+    name: "share",
+    text: "share tasks and task agents by links",
+    load: async (b) => (await import("./command/share.ts")).shareCommand(b),
+  },
+  {
     name: "node",
     text: "join and manage devices",
     load: async (b) => (await import("./command/node.ts")).nodeCommand(b),

@@ -17,6 +17,7 @@ import { PLACEMENT_FLAGS, type PlacementFlags, placementOf, TASK_FLAGS, taskOf, 
 import { editCommand } from "./task-edit.ts";
 import { listCommand, showCommand } from "./task-list.ts";
 import { scheduleCommand, templateCommand } from "./task-plan.ts";
+import { promoteCommand } from "./task-promote.ts";
 import { EXITS, followCommand, inputCommand, runCommand, stopCommand, watch } from "./task-work.ts";
 
 /** The group. */
@@ -36,6 +37,7 @@ export function taskCommand(builder: Builder): Command {
     deleteCommand(builder),
     scheduleCommand(builder),
     templateCommand(builder),
+    promoteCommand(builder),
   ]);
 }
 

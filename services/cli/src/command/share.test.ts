@@ -1,0 +1,102 @@
+/** Promoting and sharing: in this process, against a coordinator at the wire. */
+
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable, Writable } from "node:stream";
+
+import { systemClock, systemIds } from "@mesh/kernel";
+import { afterEach, beforeEach, expect, test } from "vitest";
+
+import { readCliOptions } from "../config.ts";
+import { runProgram } from "../program.ts";
+import { openTerminal } from "../terminal/terminal.ts";
+import { StubGateway } from "../testing/stub-gateway.ts";
+
+let gateway: StubGateway;
+let home: string;
+
+beforeEach(async () => {
+  gateway = await new StubGateway().start();
+  home = mkdtempSync(join(tmpdir(), "yao-cli-"));
+});
+afterEach(async () => {
+  await gateway.stop();
+  rmSync(home, { recursive: true, force: true });
+});
+
+async function yao(
+  ...args: readonly string[]
+): Promise<{ readonly code: number; readonly out: string; readonly err: string }> {
+  const texts = { out: "", err: "" };
+  const sink = (name: "out" | "err"): Writable =>
+    new Writable({
+      write: (chunk: Buffer, _encoding, done) => {
+        texts[name] += chunk.toString();
+        done();
+      },
+    });
+  const stdin = Object.assign(Readable.from([""]), { isTTY: false });
+  const code = await runProgram(
+    {
+      terminal: openTerminal({ stdin: stdin as never, stdout: sink("out"), stderr: sink("err") }, {}),
+      interrupts: { listen: () => () => undefined },
+      clock: systemClock,
+      ids: systemIds(),
+      options: readCliOptions({ YAO_HOME: home, YAO_TOKEN: `yao_${"A".repeat(43)}`, YAO_URL: gateway.url }),
+      env: {},
+      self: { execPath: "", execArgv: [], script: "", tellParent: undefined },
+    },
+    args,
+  );
+  return { code, ...texts };
+}
+
+const AGENT = { id: "weekly", version: 2, task_key: "T-12", name: "Weekly" };
+
+test("a task is promoted by its key in the workspace in use, and its package is written where it is wanted", async () => {
+  const bodies: unknown[] = [];
+  gateway.route("POST", "/v1/tasks/default%3AT-12/promote", ({ body }) => {
+    bodies.push(JSON.parse(body));
+    return { status: 201, json: { agent: AGENT } };
+  });
+  const files = [{ path: "assistants/weekly/prompts.yml", text: "- role: system\n" }];
+  gateway.route("GET", "/v1/workspaces/default/agents/weekly", () => ({ json: { agent: AGENT, files, versions: [] } }));
+  const out = join(home, "package");
+  const ended = await yao("task", "promote", "T-12", "--agent", "weekly", "--instructions", "Be short", "--out", out);
+  expect(ended).toMatchObject({ code: 0, out: "weekly is version 2 of the agent of T-12\n" });
+  expect(bodies).toMatchObject([{ agent: "weekly", instructions: "Be short" }]);
+  expect(readFileSync(join(out, "assistants/weekly/prompts.yml"), "utf8")).toBe("- role: system\n");
+});
+
+test("a file that would lie outside of the package is written nowhere", async () => {
+  gateway.route("POST", "/v1/tasks/default%3AT-12/promote", () => ({ status: 201, json: { agent: AGENT } }));
+  const files = [{ path: "../outside.txt", text: "x" }];
+  gateway.route("GET", "/v1/workspaces/default/agents/weekly", () => ({ json: { agent: AGENT, files, versions: [] } }));
+  const ended = await yao("task", "promote", "T-12", "--out", join(home, "package"));
+  expect(ended.code).toBe(1);
+  expect(ended.err).toContain("is no path inside of a package");
+});
+
+test("a link is printed once, alone on its line; what is shared has to be named, and one thing only", async () => {
+  gateway.route("POST", "/v1/workspaces/default/shares", () => ({
+    status: 201,
+    json: { share: { id: "share_1" }, code: "c", url: "https://mesh.test/s/c" },
+  }));
+  expect(await yao("share", "create", "--task", "T-1", "--ttl", "7d")).toMatchObject({
+    code: 0,
+    out: "https://mesh.test/s/c\n",
+  });
+  for (const args of [[], ["--task", "T-1", "--agent", "a"]]) {
+    const ended = await yao("share", "create", ...args);
+    expect([ended.code, ended.err]).toEqual([2, expect.stringContaining("either --task or --agent")]);
+  }
+});
+
+test("links are listed and revoked", async () => {
+  const share = { id: "share_1", kind: "task", title: "Weekly", access: "view", opened: 3, created_by: "ana" };
+  gateway.route("GET", "/v1/workspaces/default/shares", () => ({ json: { shares: [share] } }));
+  gateway.route("DELETE", "/v1/workspaces/default/shares/share_1", () => ({ json: {} }));
+  expect((await yao("share", "list")).out).toContain("share_1");
+  expect(await yao("share", "revoke", "share_1")).toMatchObject({ code: 0, out: "share_1 opens nothing any more\n" });
+});
