@@ -184,7 +184,7 @@ test("the history of the model is the conversation of the task, whoever of the w
   ).toMatch(/Ada.*Mia/);
 });
 
-test("a device that stops enters the feed", async () => {
+test("a device that stops enters the feed", { timeout: 180_000 }, async () => {
   const { feed_seq: from } = await other.call<{ feed_seq: number }>("GET", "/v1/workspaces/default/tasks");
   const follower = new FeedFollower(other, from);
   await mesh.addNode({ name: "beta" });
@@ -192,9 +192,9 @@ test("a device that stops enters the feed", async () => {
     follower.events
       .filter(({ kind, data }) => kind === "node.changed" && (data as unknown as { name: string }).name === "beta")
       .map(({ data }) => (data as unknown as { status: string }).status);
-  await until(() => statuses().includes("online"), { timeoutMs: 30_000, what: "beta online in the feed" });
+  await until(() => statuses().includes("online"), { timeoutMs: 60_000, what: "beta online in the feed" });
   await mesh.node("beta").process.stop();
-  await until(() => statuses().at(-1) === "offline", { timeoutMs: 30_000, what: "beta offline in the feed" });
+  await until(() => statuses().at(-1) === "offline", { timeoutMs: 60_000, what: "beta offline in the feed" });
   follower.stop();
 });
 
