@@ -51,6 +51,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "memory",
     "models",
     "mcp",
+    "eval",
   ],
   "node-agent": [
     "kernel",
@@ -64,6 +65,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "runtime",
     "scripts",
     "mcp",
+    "eval",
   ],
   // Types only: see below.
   web: ["proto"],

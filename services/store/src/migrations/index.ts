@@ -10,6 +10,7 @@ import * as board from "./0005-board.ts";
 import * as files from "./0006-files.ts";
 import * as webhooks from "./0007-webhooks.ts";
 import * as agents from "./0008-agents.ts";
+import * as evals from "./0009-evals.ts";
 
 /** A static map, so that bundling the program keeps the migrations in it. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -21,4 +22,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0006-files": files,
   "0007-webhooks": webhooks,
   "0008-agents": agents,
+  "0009-evals": evals,
 };

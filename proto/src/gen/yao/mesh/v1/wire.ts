@@ -33,6 +33,8 @@ export interface WorkItem {
   readonly attempt: number;
   /** The run goes on from its saved state, which the state rpc gives, instead of from its input. */
   readonly resume: boolean;
+  /** The run is a batch of an eval, which the eval_batch rpc gives. Its results are events of kind eval.result. */
+  readonly eval: boolean;
 }
 
 /** NodeEvent is one journaled event of a run. */
@@ -193,6 +195,42 @@ export interface StatePart {
   readonly answers: number;
   /** A piece of the state, or an answer as a JSON object. */
   readonly body: string;
+}
+
+/** EvalBatchRequest is the request of mesh.v1.up.<node>.rpc.eval_batch; answered only to the holder of the run's lease. */
+export interface EvalBatchRequest {
+  readonly run_id: string;
+  readonly epoch: number;
+  /** From 0. */
+  readonly part: number;
+}
+
+/**
+ * EvalBatchPart is a piece of a batch: all pieces joined are a JSON object
+ * {phase, eval_id, nonce, settings, units: [{ordinal, run, copy, case}], cases?, results?, data?}.
+ */
+export interface EvalBatchPart {
+  readonly parts: number;
+  readonly body: string;
+}
+
+/** EvalPermitRequest is the request of mesh.v1.up.<node>.rpc.eval_permit: may this batch call a model now? */
+export interface EvalPermitRequest {
+  readonly run_id: string;
+  readonly epoch: number;
+  /** Of the model's provider: its host. */
+  readonly provider: string;
+  /** How many calls. */
+  readonly calls: number;
+  /** Set when the provider has just said to slow down: for how long, in milliseconds. */
+  readonly slow_down_ms: number;
+}
+
+/** EvalPermitAnswer grants calls. */
+export interface EvalPermitAnswer {
+  readonly granted: number;
+  /** With none granted: when to ask again. */
+  readonly wait_ms: number;
 }
 
 /** RpcFailure is the reply to any rpc that failed (NATS header "yao-error: 1"). */
@@ -396,6 +434,7 @@ function createBaseWorkItem(): WorkItem {
     user_id: "",
     attempt: 0,
     resume: false,
+    eval: false,
   };
 }
 
@@ -445,6 +484,9 @@ export const WorkItem: MessageFns<WorkItem> = {
     }
     if (message.resume !== false) {
       writer.uint32(120).bool(message.resume);
+    }
+    if (message.eval !== false) {
+      writer.uint32(128).bool(message.eval);
     }
     return writer;
   },
@@ -582,6 +624,14 @@ export const WorkItem: MessageFns<WorkItem> = {
             message.resume = reader.bool();
             continue;
           }
+          case 16: {
+            if (tag !== 128) {
+              break;
+            }
+
+            message.eval = reader.bool();
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -614,6 +664,7 @@ export const WorkItem: MessageFns<WorkItem> = {
     message.user_id = object.user_id ?? "";
     message.attempt = object.attempt ?? 0;
     message.resume = object.resume ?? false;
+    message.eval = object.eval ?? false;
     return message;
   },
 };
@@ -2276,6 +2327,322 @@ export const StatePart: MessageFns<StatePart> = {
     message.state_parts = object.state_parts ?? 0;
     message.answers = object.answers ?? 0;
     message.body = object.body ?? "";
+    return message;
+  },
+};
+
+function createBaseEvalBatchRequest(): EvalBatchRequest {
+  return { run_id: "", epoch: 0, part: 0 };
+}
+
+export const EvalBatchRequest: MessageFns<EvalBatchRequest> = {
+  encode(message: EvalBatchRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.run_id !== "") {
+      writer.uint32(10).string(message.run_id);
+    }
+    if (message.epoch !== 0) {
+      writer.uint32(16).uint32(message.epoch);
+    }
+    if (message.part !== 0) {
+      writer.uint32(24).uint32(message.part);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): EvalBatchRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseEvalBatchRequest() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.run_id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.epoch = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 24) {
+              break;
+            }
+
+            message.part = reader.uint32();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<EvalBatchRequest>): EvalBatchRequest {
+    return EvalBatchRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<EvalBatchRequest>): EvalBatchRequest {
+    const message = createBaseEvalBatchRequest() as any;
+    message.run_id = object.run_id ?? "";
+    message.epoch = object.epoch ?? 0;
+    message.part = object.part ?? 0;
+    return message;
+  },
+};
+
+function createBaseEvalBatchPart(): EvalBatchPart {
+  return { parts: 0, body: "" };
+}
+
+export const EvalBatchPart: MessageFns<EvalBatchPart> = {
+  encode(message: EvalBatchPart, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.parts !== 0) {
+      writer.uint32(8).uint32(message.parts);
+    }
+    if (message.body !== "") {
+      writer.uint32(18).string(message.body);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): EvalBatchPart {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseEvalBatchPart() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.parts = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.body = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<EvalBatchPart>): EvalBatchPart {
+    return EvalBatchPart.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<EvalBatchPart>): EvalBatchPart {
+    const message = createBaseEvalBatchPart() as any;
+    message.parts = object.parts ?? 0;
+    message.body = object.body ?? "";
+    return message;
+  },
+};
+
+function createBaseEvalPermitRequest(): EvalPermitRequest {
+  return { run_id: "", epoch: 0, provider: "", calls: 0, slow_down_ms: 0 };
+}
+
+export const EvalPermitRequest: MessageFns<EvalPermitRequest> = {
+  encode(message: EvalPermitRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.run_id !== "") {
+      writer.uint32(10).string(message.run_id);
+    }
+    if (message.epoch !== 0) {
+      writer.uint32(16).uint32(message.epoch);
+    }
+    if (message.provider !== "") {
+      writer.uint32(26).string(message.provider);
+    }
+    if (message.calls !== 0) {
+      writer.uint32(32).uint32(message.calls);
+    }
+    if (message.slow_down_ms !== 0) {
+      writer.uint32(40).uint64(message.slow_down_ms);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): EvalPermitRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseEvalPermitRequest() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.run_id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.epoch = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.provider = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 32) {
+              break;
+            }
+
+            message.calls = reader.uint32();
+            continue;
+          }
+          case 5: {
+            if (tag !== 40) {
+              break;
+            }
+
+            message.slow_down_ms = longToNumber(reader.uint64());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<EvalPermitRequest>): EvalPermitRequest {
+    return EvalPermitRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<EvalPermitRequest>): EvalPermitRequest {
+    const message = createBaseEvalPermitRequest() as any;
+    message.run_id = object.run_id ?? "";
+    message.epoch = object.epoch ?? 0;
+    message.provider = object.provider ?? "";
+    message.calls = object.calls ?? 0;
+    message.slow_down_ms = object.slow_down_ms ?? 0;
+    return message;
+  },
+};
+
+function createBaseEvalPermitAnswer(): EvalPermitAnswer {
+  return { granted: 0, wait_ms: 0 };
+}
+
+export const EvalPermitAnswer: MessageFns<EvalPermitAnswer> = {
+  encode(message: EvalPermitAnswer, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.granted !== 0) {
+      writer.uint32(8).uint32(message.granted);
+    }
+    if (message.wait_ms !== 0) {
+      writer.uint32(16).uint64(message.wait_ms);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): EvalPermitAnswer {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseEvalPermitAnswer() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.granted = reader.uint32();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.wait_ms = longToNumber(reader.uint64());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<EvalPermitAnswer>): EvalPermitAnswer {
+    return EvalPermitAnswer.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<EvalPermitAnswer>): EvalPermitAnswer {
+    const message = createBaseEvalPermitAnswer() as any;
+    message.granted = object.granted ?? 0;
+    message.wait_ms = object.wait_ms ?? 0;
     return message;
   },
 };
