@@ -27,6 +27,8 @@ export interface Dispatchable {
   readonly timeoutMs: number;
   readonly createdBy: string;
   readonly resume: boolean;
+  /** The eval it is a batch of. */
+  readonly evalId: string | null;
   readonly attempt: number;
   readonly epoch: number;
   /** See `queueKeyOf`. */
@@ -93,7 +95,7 @@ export async function pickQueued(
   const rows = await tx<Omit<Dispatchable, "draft">[]>`
     SELECT r.id, r.workspace_id AS "workspaceId", r.assistant_id AS "assistantId", r.bundle_digest AS "bundleDigest", r.input,
       r.options, r.metadata, r.requirements, r.priority, ${timeLeft(tx)} AS "timeoutMs", r.created_by AS "createdBy",
-      r.attempt, r.saved_epoch IS NOT NULL AS resume, r.lease_epoch AS epoch, r.queue_key AS "queueKey"
+      r.attempt, r.saved_epoch IS NOT NULL AS resume, r.eval_id AS "evalId", r.lease_epoch AS epoch, r.queue_key AS "queueKey"
     FROM runs r WHERE r.state = 'queued' AND r.cancel_requested_at IS NULL AND r.id IN (
       SELECT q.id FROM unnest(${groups.map((g) => g.queueKey)}::text[], ${groups.map((g) => Math.min(g.capacity, limit))}::int[])
         AS k (key, capacity) CROSS JOIN LATERAL (
@@ -114,16 +116,16 @@ export async function insertRuns(tx: Tx, decided: readonly Decided[], at: string
   const inserted = tx`
     INSERT INTO runs (id, workspace_id, assistant_id, app_id, app_name, app_version, bundle_digest, input, options, metadata,
       requirements, queue_key, state, reason, node_id, lease_epoch, lease_until, attempt, on_lost, priority, timeout_ms,
-      queue_until, last_seq, placement, retry_of, created_by, placed_at, task_id)
+      queue_until, last_seq, placement, retry_of, created_by, placed_at, task_id, eval_id)
     SELECT id, workspace_id, assistant_id, app_id, app_name, app_version, bundle_digest, input, options, metadata,
       requirements, queue_key, state, reason, node_id, lease_epoch,
       CASE WHEN node_id IS NULL THEN NULL ELSE now() + ${LEASE_MS} * interval '1 ms' END, lease_epoch, on_lost, priority,
       timeout_ms, now() + queue_ttl_ms * interval '1 ms', 2, placement, retry_of, created_by,
-      CASE WHEN node_id IS NULL THEN NULL ELSE now() END, task_id
+      CASE WHEN node_id IS NULL THEN NULL ELSE now() END, task_id, eval_id
     FROM jsonb_to_recordset(${tx.json(rows as never)}::jsonb) AS d (id text, workspace_id text, assistant_id text,
       app_id text, app_name text, app_version int, bundle_digest text, input text, options jsonb, metadata jsonb,
       requirements jsonb, queue_key text, state text, reason text, node_id text, lease_epoch int, on_lost text, priority int,
-      timeout_ms bigint, queue_ttl_ms bigint, placement jsonb, retry_of text, created_by text, task_id text)`;
+      timeout_ms bigint, queue_ttl_ms bigint, placement jsonb, retry_of text, created_by text, task_id text, eval_id text)`;
   const events = decided.flatMap(({ run, decision }) => {
     if (run.draft === undefined) return [];
     const epoch = decision.kind === "place" ? 1 : 0;
@@ -161,6 +163,7 @@ export function fromDraft(draft: RunDraft): Fresh {
     timeoutMs: draft.timeoutMs,
     createdBy: draft.createdBy,
     resume: false,
+    evalId: draft.evalId ?? null,
     attempt: 0,
     epoch: 0,
     queueKey: queueKeyOf(workspaceId, requirements),
@@ -251,6 +254,7 @@ function insertRow(run: Dispatchable, draft: RunDraft, decision: Decision, at: s
     retry_of: draft.retryOf ?? null,
     created_by: draft.createdBy,
     task_id: draft.taskId ?? null,
+    eval_id: draft.evalId ?? null,
   };
 }
 

@@ -30,6 +30,8 @@ export interface RunDraft {
   readonly idempotencyKey: string;
   /** The task it works on. */
   readonly taskId?: string;
+  /** The eval it is a batch of. */
+  readonly evalId?: string;
 }
 
 /** How long a run may take, where nobody says. */

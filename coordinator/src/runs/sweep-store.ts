@@ -210,7 +210,7 @@ export async function unacceptedWork(sql: Sql, olderThanMs: number): Promise<rea
   const rows = await sql<(Work & { digest: string })[]>`
     SELECT r.id, r.lease_epoch AS epoch, r.attempt, r.workspace_id AS "workspaceId", r.assistant_id AS "assistantId",
       r.bundle_digest AS "bundleDigest", r.input, r.options, r.metadata, ${timeLeft(sql)} AS "timeoutMs",
-      r.created_by AS "createdBy", r.saved_epoch IS NOT NULL AS resume, n.digest
+      r.created_by AS "createdBy", r.saved_epoch IS NOT NULL AS resume, r.eval_id AS "evalId", n.digest
     FROM runs r JOIN nodes n ON n.id = r.node_id
     WHERE r.state = 'placed' AND r.placed_at < now() - ${olderThanMs} * interval '1 ms' AND ${isUnreported(sql)}
     ORDER BY r.id LIMIT ${BATCH}`;

@@ -23,6 +23,8 @@ export interface Work {
   readonly createdBy: string;
   /** It goes on from its saved state. */
   readonly resume: boolean;
+  /** Set when it is a batch of that eval. */
+  readonly evalId: string | null;
 }
 
 /** A run and the node that holds its lease. */
@@ -107,5 +109,6 @@ function toItem(run: Work, connectors: WorkspaceConnectors | undefined): WorkIte
     user_id: run.createdBy,
     attempt: run.attempt,
     resume: run.resume,
+    eval: run.evalId !== null,
   };
 }

@@ -204,4 +204,5 @@ const EMPTY_ITEM: WorkItem = {
   user_id: "user_00000000000000000000000001",
   attempt: 1,
   resume: false,
+  eval: false,
 };
