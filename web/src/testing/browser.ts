@@ -78,20 +78,24 @@ export async function open(
   return { page, errors };
 }
 
-/** What axe finds on a page, one line each. */
-export async function axe(page: Page): Promise<string[]> {
+/** What axe finds on a page, one line each; with rules, by those only. */
+export async function axe(page: Page, rules?: readonly string[]): Promise<string[]> {
   const source = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
   // Evaluated by the debugger, which the page's policy does not bind.
   await page.evaluate(source);
-  return page.evaluate(async () => {
+  return page.evaluate(async (only) => {
     const { axe } = globalThis as unknown as {
-      axe: { run: () => Promise<{ violations: { id: string; nodes: { html: string; failureSummary: string }[] }[] }> };
+      axe: {
+        run: (
+          options: object,
+        ) => Promise<{ violations: { id: string; nodes: { html: string; failureSummary: string }[] }[] }>;
+      };
     };
-    const { violations } = await axe.run();
+    const { violations } = await axe.run(only === undefined ? {} : { runOnly: only });
     return violations.flatMap(({ id, nodes }) =>
       nodes
         .slice(0, 5)
         .map(({ html, failureSummary }) => `${id}: ${html.slice(0, 200)} ${failureSummary.slice(0, 300)}`),
     );
-  });
+  }, rules);
 }
