@@ -11,6 +11,7 @@ import { parseArgs } from "node:util";
 import type { Bench } from "./bench.ts";
 import { board } from "./board.ts";
 import { agentDispatch, dispatch } from "./dispatch.ts";
+import { evalFleet } from "./eval-fleet.ts";
 import { eventStream } from "./event-stream.ts";
 import { agent, cli } from "./footprint.ts";
 import { heartbeat } from "./heartbeat.ts";
@@ -26,6 +27,7 @@ const BENCHES: Readonly<Record<string, Bench>> = {
   "event-stream": eventStream,
   ingest,
   heartbeat,
+  "eval-fleet": evalFleet,
   board,
   hook,
   "hook-mesh": hookMesh,

@@ -13,12 +13,15 @@ import { parseArgs } from "node:util";
 
 import { errorText } from "@mesh/kernel";
 
+import { playEval } from "./eval-play.ts";
 import type { History } from "./history.ts";
 import { type Outcome, play, type ScenarioName } from "./play.ts";
 import { SCENARIOS } from "./scenario.ts";
 import { Stage } from "./stage.ts";
 
 const MAX_PRINTED = 20;
+const EVAL = "eval" as const;
+const ALL = Object.keys(SCENARIOS) as ScenarioName[];
 
 async function main(): Promise<number> {
   const { values, positionals } = parseArgs({
@@ -27,18 +30,17 @@ async function main(): Promise<number> {
   });
   const rounds = wholeNumber("rounds", values.rounds);
   const seed = values.seed === undefined ? Date.now() % 1_000_000 : wholeNumber("seed", values.seed);
-  const names = positionals.length === 0 ? (Object.keys(SCENARIOS) as ScenarioName[]) : positionals.map(toName);
+  const names = positionals.length === 0 ? [...ALL, EVAL] : positionals.map(toName);
   console.log(`chaos: seed ${seed}, ${rounds} rounds`);
   let broken = 0;
   let stage: Stage | undefined;
   try {
     for (const name of names) {
       stage ??= await Stage.open();
-      const outcome = await play(stage, name, { rounds, seed });
-      report(name, outcome);
-      if (outcome.problems.length === 0) continue;
+      const problems = await playOne(stage, name, { rounds, seed });
+      if (problems.length === 0) continue;
       // A broken mesh would only repeat itself.
-      broken += outcome.problems.length + (await close(stage));
+      broken += problems.length + (await close(stage));
       stage = undefined;
     }
   } finally {
@@ -46,6 +48,24 @@ async function main(): Promise<number> {
   }
   console.log(broken === 0 ? "chaos: every promise was kept" : `chaos: ${broken} promises were broken; seed ${seed}`);
   return broken === 0 ? 0 : 1;
+}
+
+async function playOne(
+  stage: Stage,
+  name: ScenarioName | typeof EVAL,
+  options: { readonly rounds: number; readonly seed: number },
+): Promise<readonly string[]> {
+  if (name !== EVAL) {
+    const outcome = await play(stage, name, options);
+    report(name, outcome);
+    return outcome.problems;
+  }
+  const { problems, told } = await playEval(stage, options);
+  console.log(
+    `${problems.length === 0 ? "ok  " : "FAIL"} eval: an eval over five devices while everything breaks\n     ${told}`,
+  );
+  for (const problem of problems.slice(0, MAX_PRINTED)) console.log(`     ${problem}`);
+  return problems;
 }
 
 function report(name: ScenarioName, { problems, history, rounds, quiet }: Outcome): void {
@@ -81,9 +101,10 @@ async function close(stage: Stage): Promise<number> {
   return left.length;
 }
 
-function toName(text: string): ScenarioName {
+function toName(text: string): ScenarioName | typeof EVAL {
+  if (text === EVAL) return EVAL;
   if (Object.hasOwn(SCENARIOS, text)) return text as ScenarioName;
-  throw new Error(`no scenario "${text}"; there are ${Object.keys(SCENARIOS).join(", ")}`);
+  throw new Error(`no scenario "${text}"; there are ${[...Object.keys(SCENARIOS), EVAL].join(", ")}`);
 }
 
 function wholeNumber(name: string, text: string): number {

@@ -38,7 +38,10 @@ export interface Scenario {
 }
 
 /** Breaks something; what it returns mends it. */
-type Fault = (play: Play) => Promise<() => Promise<void>>;
+export type Fault = (play: Broken) => Promise<() => Promise<void>>;
+
+/** What a fault works with. */
+export type Broken = Pick<Play, "stage" | "random" | "journals" | "round">;
 
 const HEALED_MS = 60_000;
 const LONG_DOWN_MS = 17_000;
@@ -94,7 +97,7 @@ async function storm(play: Play): Promise<void> {
   await works(play, random.pick(DEVICES));
 }
 
-async function killAgent({ stage, random, journals, round }: Play): ReturnType<Fault> {
+async function killAgent({ stage, random, journals, round }: Broken): ReturnType<Fault> {
   const node = stage.mesh.node(random.pick(DEVICES));
   await node.process.kill();
   // Sometimes the power went too.
@@ -107,14 +110,14 @@ async function killAgent({ stage, random, journals, round }: Play): ReturnType<F
   };
 }
 
-async function killRunner({ stage, random }: Play): ReturnType<Fault> {
+async function killRunner({ stage, random }: Broken): ReturnType<Fault> {
   const node = stage.mesh.node(random.pick(DEVICES));
   const wait = { timeoutMs: HEALED_MS, everyMs: 50, what: `${node.name} to have a runner` };
   for (const pid of await until(() => nonEmpty(runnersOf(node.process.pid)), wait)) kill(pid);
   return nothing;
 }
 
-async function killCoordinator({ stage, random, round }: Play): ReturnType<Fault> {
+async function killCoordinator({ stage, random, round }: Broken): ReturnType<Fault> {
   const victims = round % 2 === 0 ? [random.between(0, 2)] : [0, 1];
   await Promise.all(victims.map((index) => stage.mesh.coordinators[index]?.kill()));
   return async () => {
@@ -122,13 +125,13 @@ async function killCoordinator({ stage, random, round }: Play): ReturnType<Fault
   };
 }
 
-async function killNats({ stage: { mesh } }: Play): ReturnType<Fault> {
+async function killNats({ stage: { mesh } }: Broken): ReturnType<Fault> {
   kill(mesh.nats.pid);
   await mesh.nats.exited;
   return () => mesh.startNats();
 }
 
-async function loseStore({ stage: { mesh }, random }: Play): ReturnType<Fault> {
+async function loseStore({ stage: { mesh }, random }: Broken): ReturnType<Fault> {
   if (random.chance(0.5)) kill(mesh.nats.pid);
   else await mesh.nats.stop();
   await mesh.nats.exited;
@@ -136,13 +139,13 @@ async function loseStore({ stage: { mesh }, random }: Play): ReturnType<Fault> {
   return () => mesh.startNats();
 }
 
-async function killPostgres({ stage: { mesh } }: Play): ReturnType<Fault> {
+async function killPostgres({ stage: { mesh } }: Broken): ReturnType<Fault> {
   kill(mesh.postgres.pid);
   await mesh.postgres.exited;
   return () => mesh.startPostgres();
 }
 
-async function muteLines({ stage, random }: Play): ReturnType<Fault> {
+async function muteLines({ stage, random }: Broken): ReturnType<Fault> {
   const lines = random.pick([[stage.front], [stage.far], [stage.front, stage.far]]);
   for (const line of lines) line.set("mute");
   await clock.sleep(random.between(100, 2000));
@@ -150,6 +153,16 @@ async function muteLines({ stage, random }: Play): ReturnType<Fault> {
     for (const line of lines) line.set("open");
   };
 }
+
+/** The faults that leave no trace once they are mended, by what they hit. */
+export const FAULTS = {
+  agent: killAgent,
+  runner: killRunner,
+  coordinator: killCoordinator,
+  nats: killNats,
+  store: loseStore,
+  postgres: killPostgres,
+} as const satisfies Record<string, Fault>;
 
 async function nothing(): Promise<void> {
   // It mends itself.
