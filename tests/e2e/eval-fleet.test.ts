@@ -188,10 +188,8 @@ describe("evals over several devices", () => {
   });
 
   test("a detached eval is followed from a second terminal", async () => {
-    const started = await home.run([
-      ...["agent", "eval", "-i", input, "-n", SUITE_AGENT, "--app", app],
-      ...["--nodes", "all", "--detach"],
-    ]);
+    const common = ["agent", "eval", "-i", input, "-n", SUITE_AGENT, "--app", app];
+    const started = await home.run([...common, "--nodes", "all", "--detach"]);
     expect(started, started.stderr).toMatchObject({ code: 0 });
     const id = /eval_[0-9a-z]{26}/.exec(started.stdout)?.[0] ?? "";
     const followed = await home.run(["evals", "follow", id]);
