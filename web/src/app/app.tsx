@@ -4,17 +4,17 @@
  * The log-in, invitation and share pages load neither the data layer nor the feed: they stay small.
  */
 
-import { lazy, type ReactNode, Suspense } from "react";
+import { type ReactNode } from "react";
 import { Redirect, Route, Switch, useLocation } from "wouter";
 
-import { Skeleton } from "../ui/state.tsx";
 import { Toasts } from "../ui/toast.tsx";
 import { ErrorBoundary } from "./error-boundary.tsx";
+import { later } from "../ui/later.tsx";
 
-const LoginPage = lazy(() => import("../pages/login/login-page.tsx"));
-const JoinPage = lazy(() => import("../pages/join/join-page.tsx"));
-const SharePage = lazy(() => import("../pages/share/share-page.tsx"));
-const Shell = lazy(() => import("./shell.tsx"));
+const LoginPage = later(() => import("../pages/login/login-page.tsx"));
+const JoinPage = later(() => import("../pages/join/join-page.tsx"));
+const SharePage = later(() => import("../pages/share/share-page.tsx"));
+const Shell = later(() => import("./shell.tsx"));
 
 /** The whole page. */
 export function App(): ReactNode {
@@ -22,18 +22,16 @@ export function App(): ReactNode {
   return (
     <>
       <ErrorBoundary place={place}>
-        <Suspense fallback={<Skeleton />}>
-          <Switch>
-            <Route path="/login" component={LoginPage} />
-            <Route path="/setup" component={LoginPage} />
-            <Route path="/join/:code?" component={JoinPage} />
-            <Route path="/s/:code" component={SharePage} />
-            <Route path="/">
-              <Redirect to="/board" replace />
-            </Route>
-            <Route component={Shell} />
-          </Switch>
-        </Suspense>
+        <Switch>
+          <Route path="/login" component={LoginPage} />
+          <Route path="/setup" component={LoginPage} />
+          <Route path="/join/:code?" component={JoinPage} />
+          <Route path="/s/:code" component={SharePage} />
+          <Route path="/">
+            <Redirect to="/board" replace />
+          </Route>
+          <Route component={Shell} />
+        </Switch>
       </ErrorBoundary>
       <Toasts />
     </>

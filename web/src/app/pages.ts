@@ -1,8 +1,9 @@
 /** The pages behind the log-in, each in a chunk of its own. A new page is a row here and a folder in `pages/`. */
 
-import { type ComponentType, lazy } from "react";
+import { type ComponentType } from "react";
 
 import type { IconName } from "../ui/icon.tsx";
+import { later } from "../ui/later.tsx";
 
 /** Where a page is in the navigation. */
 export interface NavEntry {
@@ -21,7 +22,7 @@ export interface PageRow {
   readonly nav?: NavEntry;
 }
 
-const work = lazy(() => import("../pages/work/work-page.tsx"));
+const work = later(() => import("../pages/work/work-page.tsx"));
 
 /** All pages; the order of the rows is the order of the navigation. */
 export const PAGES: readonly PageRow[] = [
@@ -33,41 +34,41 @@ export const PAGES: readonly PageRow[] = [
   },
   {
     path: "/inbox",
-    page: lazy(() => import("../pages/inbox/inbox-page.tsx")),
+    page: later(() => import("../pages/inbox/inbox-page.tsx")),
     nav: { key: "inbox", href: "/inbox", icon: "inbox", letter: "i" },
   },
   {
     path: "/devices",
-    page: lazy(() => import("../pages/devices/devices-page.tsx")),
+    page: later(() => import("../pages/devices/devices-page.tsx")),
     nav: { key: "devices", href: "/devices", icon: "devices", letter: "d" },
   },
-  { path: "/devices/:device", page: lazy(() => import("../pages/devices/device-page.tsx")) },
+  { path: "/devices/:device", page: later(() => import("../pages/devices/device-page.tsx")) },
   {
     path: "/runs",
-    page: lazy(() => import("../pages/runs/runs-page.tsx")),
+    page: later(() => import("../pages/runs/runs-page.tsx")),
     nav: { key: "runs", href: "/runs", icon: "play", letter: "r" },
   },
-  { path: "/runs/:run", page: lazy(() => import("../pages/runs/run-page.tsx")) },
+  { path: "/runs/:run", page: later(() => import("../pages/runs/run-page.tsx")) },
   {
     path: "/documents",
-    page: lazy(() => import("../pages/documents/documents-page.tsx")),
+    page: later(() => import("../pages/documents/documents-page.tsx")),
     nav: { key: "documents", href: "/documents", icon: "document", letter: "o" },
   },
-  { path: "/documents/:document", page: lazy(() => import("../pages/documents/document-page.tsx")) },
+  { path: "/documents/:document", page: later(() => import("../pages/documents/document-page.tsx")) },
   {
     path: "/files",
-    page: lazy(() => import("../pages/files/files-page.tsx")),
+    page: later(() => import("../pages/files/files-page.tsx")),
     nav: { key: "files", href: "/files", icon: "folder", letter: "f" },
   },
   {
     path: "/assistants",
-    page: lazy(() => import("../pages/assistants/assistants-page.tsx")),
+    page: later(() => import("../pages/assistants/assistants-page.tsx")),
     nav: { key: "assistants", href: "/assistants", icon: "agent", letter: "a" },
   },
-  { path: "/assistants/:assistant", page: lazy(() => import("../pages/assistants/assistant-page.tsx")) },
+  { path: "/assistants/:assistant", page: later(() => import("../pages/assistants/assistant-page.tsx")) },
   {
     path: "/settings/:section?",
-    page: lazy(() => import("../pages/settings/settings-page.tsx")),
+    page: later(() => import("../pages/settings/settings-page.tsx")),
     nav: { key: "settings", href: "/settings", icon: "settings", letter: "s" },
   },
 ];

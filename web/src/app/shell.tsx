@@ -5,7 +5,7 @@
  */
 
 import { QueryClient, QueryClientProvider, useQuery } from "@tanstack/react-query";
-import { lazy, type ReactNode, Suspense, useEffect } from "react";
+import { type ReactNode, useEffect } from "react";
 import { Redirect, Route, Switch, useLocation } from "wouter";
 
 import { ApiError } from "../api/error.ts";
@@ -25,8 +25,9 @@ import { ShortcutSheet } from "./shortcut-sheet.tsx";
 import { useKeyboard } from "./shortcuts.ts";
 import { useText } from "./text.ts";
 import { useWorkspaceChoice } from "./workspace.ts";
+import { later } from "../ui/later.tsx";
 
-const LastBoardView = lazy(() => import("../pages/board/last-board-view.tsx"));
+const LastBoardView = later(() => import("../pages/board/last-board-view.tsx"));
 
 const MAX_RETRIES = 2;
 
@@ -51,11 +52,7 @@ export default function Shell(): ReactNode {
   }, [status, load]);
   if (status === "out") return <Redirect to={`/login?to=${encodeURIComponent(place + location.search)}`} replace />;
   if (status === "failed") {
-    return (
-      <Suspense fallback={<Skeleton lines={6} />}>
-        <LastBoardView error={error} onRetry={() => void load()} />
-      </Suspense>
-    );
+    return <LastBoardView error={error} onRetry={() => void load()} />;
   }
   if (status === "unknown") return <Skeleton lines={6} />;
   return (
@@ -112,16 +109,14 @@ function Frame(): ReactNode {
         <OfflineBanner />
         <main id="main" className={style.main} tabIndex={-1}>
           <ErrorBoundary place={place}>
-            <Suspense fallback={<Skeleton lines={6} />}>
-              <Switch>
-                {PAGES.map(({ path, page }) => (
-                  <Route key={String(path)} path={path} component={page} />
-                ))}
-                <Route>
-                  <NotFound />
-                </Route>
-              </Switch>
-            </Suspense>
+            <Switch>
+              {PAGES.map(({ path, page }) => (
+                <Route key={String(path)} path={path} component={page} />
+              ))}
+              <Route>
+                <NotFound />
+              </Route>
+            </Switch>
           </ErrorBoundary>
         </main>
       </div>

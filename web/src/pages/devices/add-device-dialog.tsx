@@ -2,7 +2,7 @@
 
 import type { CreateJoinTokenResponse, Node } from "@mesh/proto";
 import { useMutation } from "@tanstack/react-query";
-import { lazy, type ReactNode, Suspense, useState } from "react";
+import { type ReactNode, useState } from "react";
 
 import { createJoinToken } from "../../api/nodes.ts";
 import { Button, LinkButton } from "../../ui/button.tsx";
@@ -11,14 +11,14 @@ import { Actions, Dialog } from "../../ui/dialog.tsx";
 import { SelectField, TextArea, TextField } from "../../ui/field.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Code, Fields, Form, Note } from "../../ui/list.tsx";
-import { Skeleton } from "../../ui/state.tsx";
 import { Time } from "../../ui/time.tsx";
 import { toastError } from "../../ui/toast.tsx";
 import { useNodes } from "./device-data.ts";
 import { readLabels } from "./label-list.ts";
 import { useText } from "./text.ts";
+import { later } from "../../ui/later.tsx";
 
-const QrCode = lazy(() => import("../../ui/qr.tsx"));
+const QrCode = later(() => import("../../ui/qr.tsx"), { lines: 2 });
 const MINUTE = 60;
 const HOUR = 3_600;
 const DAY = 86_400;
@@ -112,9 +112,7 @@ function Wait({ made, before, onClose }: WaitProps): ReactNode {
       <Note>
         {say("expires")} <Time at={made.expires_at} exact />
       </Note>
-      <Suspense fallback={<Skeleton lines={2} />}>
-        <QrCode text={made.command} label={say("qr")} />
-      </Suspense>
+      <QrCode text={made.command} label={say("qr")} />
       <div role="status">
         {joined.length === 0 ? (
           <p>

@@ -1,20 +1,21 @@
 /** Links that let people join a workspace. */
 
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { lazy, type ReactNode, Suspense, useState } from "react";
+import { type ReactNode, useState } from "react";
 
 import { createInvitation, listInvitations, revokeInvitation } from "../../api/accounts.ts";
 import { Button } from "../../ui/button.tsx";
 import { CopyButton } from "../../ui/copy.tsx";
 import { SelectField, TextField } from "../../ui/field.tsx";
 import { Fields, Form, Main, Note, Row, Rows, Section } from "../../ui/list.tsx";
-import { Loaded, Skeleton } from "../../ui/state.tsx";
+import { Loaded } from "../../ui/state.tsx";
 import { Time } from "../../ui/time.tsx";
 import { toastError } from "../../ui/toast.tsx";
 import { useRoleOptions } from "./role-options.ts";
 import { useText } from "./text.ts";
+import { later } from "../../ui/later.tsx";
 
-const QrCode = lazy(() => import("../../ui/qr.tsx"));
+const QrCode = later(() => import("../../ui/qr.tsx"), { lines: 2 });
 const DAY = 86_400;
 
 /** The part. */
@@ -78,9 +79,7 @@ function MadeLink({ url }: { readonly url: string }): ReactNode {
       <div>
         <CopyButton text={url} />
       </div>
-      <Suspense fallback={<Skeleton lines={2} />}>
-        <QrCode text={url} label={say("qr")} />
-      </Suspense>
+      <QrCode text={url} label={say("qr")} />
     </>
   );
 }

@@ -2,7 +2,7 @@
 
 import type { Task } from "@mesh/proto";
 import { useQueryClient } from "@tanstack/react-query";
-import { lazy, type ReactNode, Suspense, useState } from "react";
+import { type ReactNode, useState } from "react";
 import { useLocation } from "wouter";
 
 import { archiveTask, deleteTask, startTask, stopTask } from "../../api/tasks.ts";
@@ -16,9 +16,10 @@ import { useText as useTaskText } from "../work/text.ts";
 import { useTaskChange } from "./task-data.ts";
 import style from "./task.module.css";
 import { useText } from "./text.ts";
+import { later } from "../../ui/later.tsx";
 
-const PromoteDialog = lazy(() => import("./promote-dialog.tsx"));
-const ShareDialog = lazy(() => import("./share-dialog.tsx"));
+const PromoteDialog = later(() => import("./promote-dialog.tsx"), { lines: 0 });
+const ShareDialog = later(() => import("./share-dialog.tsx"), { lines: 0 });
 
 type Open = "promote" | "share" | "remove" | undefined;
 
@@ -42,10 +43,8 @@ export function TaskActions({ task }: { readonly task: Task }): ReactNode {
         </Button>
       )}
       <ActionsMenu task={task} onOpen={setOpen} onFresh={() => start.mutate(true)} />
-      <Suspense fallback={null}>
-        {open === "promote" && <PromoteDialog task={task} onClose={close} />}
-        {open === "share" && <ShareDialog task={task} onClose={close} />}
-      </Suspense>
+      {open === "promote" && <PromoteDialog task={task} onClose={close} />}
+      {open === "share" && <ShareDialog task={task} onClose={close} />}
       {open === "remove" && <Remove task={task} onClose={close} />}
     </div>
   );

@@ -1,7 +1,7 @@
 /** One task: its conversation, runs, files, activity and fields. */
 
 import type { Task } from "@mesh/proto";
-import { lazy, type ReactNode, Suspense } from "react";
+import { type ReactNode } from "react";
 import { useLocation, useSearchParams } from "wouter";
 
 import { ApiError } from "../../api/error.ts";
@@ -18,9 +18,10 @@ import { TaskActions } from "./task-actions.tsx";
 import { useTask } from "./task-data.ts";
 import style from "./task.module.css";
 import { useText } from "./text.ts";
+import { later } from "../../ui/later.tsx";
 
-const DetailsTab = lazy(() => import("./details-tab.tsx"));
-const TraceTab = lazy(() => import("./trace-tab.tsx"));
+const DetailsTab = later(() => import("./details-tab.tsx"));
+const TraceTab = later(() => import("./trace-tab.tsx"));
 
 const TABS = ["conversation", "runs", "trace", "outputs", "activity", "details"] as const;
 type TabId = (typeof TABS)[number];
@@ -102,9 +103,7 @@ function TaskView({ task }: { readonly task: Task }): ReactNode {
         current={tab}
         onChange={choose}
       >
-        <Suspense fallback={<Skeleton />}>
-          <TabContent tab={tab} task={task} />
-        </Suspense>
+        <TabContent tab={tab} task={task} />
       </Tabs>
     </article>
   );

@@ -3,15 +3,15 @@
  * style sheet's: crossing the border between the two loads and loses nothing.
  */
 
-import { lazy, type ReactNode, Suspense, useEffect, useState } from "react";
+import { type ReactNode, useEffect, useState } from "react";
 import { useParams } from "wouter";
 
 import { classes } from "../../ui/class.ts";
-import { Skeleton } from "../../ui/state.tsx";
 import style from "./work.module.css";
+import { later } from "../../ui/later.tsx";
 
-const BoardPage = lazy(() => import("../board/board-page.tsx"));
-const TaskPage = lazy(() => import("../task/task-page.tsx"));
+const BoardPage = later(() => import("../board/board-page.tsx"), { lines: 8 });
+const TaskPage = later(() => import("../task/task-page.tsx"), { lines: 8 });
 
 const WIDE = "(min-width: 1024px)";
 
@@ -28,16 +28,12 @@ export default function WorkPage(): ReactNode {
     <div className={classes(style.work, task !== undefined && style.split)}>
       {isBoardWanted && (
         <div className={style.board}>
-          <Suspense fallback={<Skeleton lines={8} />}>
-            <BoardPage boardId={boardId} level={task === undefined ? 1 : 2} />
-          </Suspense>
+          <BoardPage boardId={boardId} level={task === undefined ? 1 : 2} />
         </div>
       )}
       {task !== undefined && (
         <div className={style.task}>
-          <Suspense fallback={<Skeleton lines={8} />}>
-            <TaskPage key={task} id={task} />
-          </Suspense>
+          <TaskPage key={task} id={task} />
         </div>
       )}
     </div>
