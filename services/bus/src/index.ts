@@ -16,6 +16,7 @@ export {
   nodeDigest,
   nodeOfSubject,
   runOfSubject,
+  evalOfSubject,
   workspaceOfSubject,
   STREAM,
   subjects,

@@ -54,6 +54,9 @@ export const subjects = {
   tail: (runUlid: string): string => `mesh.v1.tail.${token(ULID, runUlid, "run")}`,
   // mesh.v1.feed.<workspace>; workspace is the ULID part of a workspace id
   feed: (workspaceUlid: string): string => `mesh.v1.feed.${token(ULID, workspaceUlid, "workspace")}`,
+  // mesh.v1.eval.<eval>; eval is the ULID part of an eval id
+  evalNews: (evalUlid: string): string => `mesh.v1.eval.${token(ULID, evalUlid, "eval")}`,
+  anyEvalNews: "mesh.v1.eval.*",
   anyFeed: "mesh.v1.feed.*",
   anyHeartbeat: "mesh.v1.up.*.hb",
   anyEvents: "mesh.v1.up.*.ev.*",
@@ -78,6 +81,11 @@ export function runOfSubject(subject: string): string {
 /** The `<workspace>` token of a feed subject. */
 export function workspaceOfSubject(subject: string): string {
   return token(ULID, subject.slice(subject.lastIndexOf(".") + 1), "workspace");
+}
+
+/** The `<eval>` token of a subject that tells of an eval. */
+export function evalOfSubject(subject: string): string {
+  return token(ULID, subject.slice(subject.lastIndexOf(".") + 1), "eval");
 }
 
 function token(shape: RegExp, value: string, what: string): string {

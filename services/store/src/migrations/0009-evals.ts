@@ -10,6 +10,8 @@ const STATEMENTS: readonly string[] = [
     created_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (workspace_id, digest)
   )`,
+  // fate: how it is to end once what runs has stopped, with its reason; empty when it goes its way. batch_failures: batches that
+  // ended badly one after the other, with no result between them.
   `CREATE TABLE evals (
     id text PRIMARY KEY,
     workspace_id text NOT NULL REFERENCES workspaces ON DELETE CASCADE,
@@ -36,6 +38,8 @@ const STATEMENTS: readonly string[] = [
     usage jsonb NOT NULL DEFAULT '{}',
     warnings jsonb NOT NULL DEFAULT '[]',
     before_data jsonb,
+    fate text NOT NULL DEFAULT '' CHECK (fate IN ('', 'failed', 'cancelled')),
+    batch_failures integer NOT NULL DEFAULT 0,
     created_by text NOT NULL,
     created_at timestamptz NOT NULL DEFAULT now(),
     started_at timestamptz,
@@ -67,8 +71,10 @@ const STATEMENTS: readonly string[] = [
     PRIMARY KEY (eval_id, ordinal, run, copy)
   ) WITH (fillfactor = 70)`,
   `CREATE INDEX eval_units_open ON eval_units (eval_id, ordinal, run, copy) WHERE NOT settled AND run_id IS NULL`,
+  `CREATE INDEX eval_units_tied ON eval_units (eval_id, node_id, ordinal, run, copy)
+    WHERE NOT settled AND run_id IS NULL AND node_id IS NOT NULL`,
   `CREATE INDEX eval_units_out ON eval_units (run_id) WHERE NOT settled AND run_id IS NOT NULL`,
-  // A batch is a run. folded_seq: how far its events are in the log. units: [[ordinal, run, copy], …].
+  // A batch is a run. folded_seq: how far its events are in the log. units: [[ordinal, run, copy], …]. progress_at: its newest result.
   `CREATE TABLE eval_batches (
     run_id text PRIMARY KEY REFERENCES runs ON DELETE CASCADE,
     eval_id text NOT NULL REFERENCES evals ON DELETE CASCADE,
@@ -78,6 +84,7 @@ const STATEMENTS: readonly string[] = [
     is_duplicate boolean NOT NULL DEFAULT false,
     folded_seq integer NOT NULL DEFAULT 0,
     closed boolean NOT NULL DEFAULT false,
+    progress_at timestamptz NOT NULL DEFAULT now(),
     created_at timestamptz NOT NULL DEFAULT now()
   )`,
   `CREATE INDEX eval_batches_open ON eval_batches (eval_id) WHERE NOT closed`,
@@ -114,17 +121,19 @@ const STATEMENTS: readonly string[] = [
   )`,
   `CREATE UNIQUE INDEX eval_results_once ON eval_results (eval_id, ordinal, run, copy) WHERE NOT observation`,
   `CREATE INDEX eval_results_of_case ON eval_results (eval_id, case_id)`,
-  // Calls of models that evals may make: of each provider of a workspace one bucket, over all devices and replicas.
+  // Calls of models that evals may make: of each provider of a workspace one bucket, over all devices and replicas. granted: to
+  // the newest that asked, so that one statement both takes and tells.
   `CREATE TABLE eval_permits (
     workspace_id text NOT NULL REFERENCES workspaces ON DELETE CASCADE,
     provider text NOT NULL,
     tokens double precision NOT NULL,
+    granted integer NOT NULL DEFAULT 0,
     per_minute double precision NOT NULL,
     paused_until timestamptz,
     updated_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (workspace_id, provider)
   ) WITH (fillfactor = 50)`,
-  `ALTER TABLE runs ADD COLUMN eval_id text`,
+  `ALTER TABLE runs ADD COLUMN eval_id text REFERENCES evals ON DELETE CASCADE`,
   `CREATE INDEX runs_of_eval ON runs (eval_id) WHERE eval_id IS NOT NULL`,
 ];
 
