@@ -26,6 +26,7 @@ import type { CoordinatorConfig } from "./config.ts";
 import { browserConfig, firstLoginUrl, oidcLogin } from "./context/account.ts";
 import { createApi } from "./context/api.ts";
 import { createBoard } from "./context/board.ts";
+import { createEvals } from "./context/eval.ts";
 import { createFeeds } from "./context/feed.ts";
 import { createFiles, type Files } from "./context/files.ts";
 import { parseHostPort, reachable, urlOf } from "./context/listen-address.ts";
@@ -274,7 +275,8 @@ function assemble(base: Base): Context {
   const publicUrl = (): string => config.publicUrl?.replace(/\/+$/, "") ?? localUrl();
   const files = createFiles(core, feeds.recorded);
   const board = createBoard(core, feeds.recorded);
-  const api = createApi(core, { feeds, board, files }, publicUrl);
+  const evals = createEvals(core);
+  const api = createApi(core, { feeds, board, files, evals }, publicUrl);
   const ready = (): Readiness => readiness(isStarted, bus, health);
   const gateway = createDoor(core, { api, contents: files.contents, ready, publicUrl });
   const { elector, tail, reconciler, dispatcher } = core;
@@ -289,6 +291,7 @@ function assemble(base: Base): Context {
       ...createNodeServices(core, files),
       ...feeds.services,
       ...board.services,
+      ...evals.services,
       ...createOpenServices(core),
       gateway,
     ],

@@ -12,5 +12,8 @@ export function isEnded(state: string): boolean {
 /** Throws `out_of_range` for a cursor that the log has not reached. */
 export function requireLogged(row: { readonly id: string; readonly last_seq: number }, afterSeq: number): void {
   if (afterSeq <= row.last_seq) return;
-  throw new MeshError("out_of_range", `eval ${row.id} has ${row.last_seq} results; there is none after ${afterSeq} yet`);
+  throw new MeshError(
+    "out_of_range",
+    `eval ${row.id} has ${row.last_seq} results; there is none after ${afterSeq} yet`,
+  );
 }

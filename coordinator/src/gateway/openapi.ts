@@ -216,7 +216,8 @@ function valueSchema(type: ValueType): Schema {
 const STREAMED: Partial<Readonly<Record<Operation["service"], string>>> = {
   runs: "event the kind, data a RunEvent",
   feed: "event the kind, data a FeedEvent",
-  evals: "event is result and data an EvalResult, or event is eval and data an Eval; the last one is the eval as it has ended",
+  evals:
+    "event is result and data an EvalResult, or event is eval and data an Eval; the last one is the eval as it has ended",
 };
 
 /** The page and the stream of events share a path; the Accept header chooses. */
