@@ -276,7 +276,7 @@ function assemble(base: Base): Context {
   const files = createFiles(core, feeds.recorded);
   const board = createBoard(core, feeds.recorded);
   const evals = createEvals(core);
-  const api = createApi(core, { feeds, board, files }, publicUrl);
+  const api = createApi(core, { feeds, board, files, evals }, publicUrl);
   const ready = (): Readiness => readiness(isStarted, bus, health);
   const gateway = createDoor(core, { api, contents: files.contents, ready, publicUrl });
   const { elector, tail, reconciler, dispatcher } = core;

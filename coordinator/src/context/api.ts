@@ -7,6 +7,7 @@ import { createAppApi } from "../assistants/app-api.ts";
 import { createTokenApi } from "../auth/token-api.ts";
 import { createConnectorApi } from "../connectors/connector-api.ts";
 import type { Core } from "../context.ts";
+import { createEvalApi, type EvalApiDeps } from "../evals/eval-api.ts";
 import type { Api, NodeApi, SystemApi } from "../gateway/operation.ts";
 import { OFFLINE_AFTER_MS } from "../membership/candidate-store.ts";
 import type { EnrolmentDeps } from "../membership/enrolment.ts";
@@ -27,10 +28,11 @@ export interface Features {
   readonly feeds: Feeds;
   readonly board: Board;
   readonly files: Files;
+  readonly evals: Pick<EvalApiDeps, "tail" | "poke">;
 }
 
 /** Every handler of the public interface. */
-export function createApi(core: Core, { feeds, board, files }: Features, publicUrl: () => string): Api {
+export function createApi(core: Core, { feeds, board, files, evals }: Features, publicUrl: () => string): Api {
   const { store, access, ids, bus, secretBox, authenticator, dispatcher, tail, committed } = core;
   const clock = systemClock;
   const runs = createRunApi({ store, access, dispatcher, tail, bus, ids, committed });
@@ -50,6 +52,7 @@ export function createApi(core: Core, { feeds, board, files }: Features, publicU
     tokens: createTokenApi({ store, access, authenticator, ids }),
     accounts: accountApi(core, clock, publicUrl),
     ...createOpenApi(core),
+    evals: createEvalApi({ store, access, ids, clock, ...evals }),
     system: systemApi(core),
   };
 }

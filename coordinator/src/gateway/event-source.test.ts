@@ -2,6 +2,7 @@ import { connect, type Socket } from "node:net";
 
 import { MeshError, until } from "@mesh/kernel";
 import { FakeClock } from "@mesh/kernel/testing";
+import { Eval, EvalResult } from "@mesh/proto";
 import { describe, expect, test } from "vitest";
 
 import { callerWith, type RunningGateway, startGateway } from "./testing/running-gateway.ts";
@@ -146,6 +147,46 @@ describe("the stream of a feed", () => {
       404,
       expect.stringContaining("problem+json"),
     ]);
+  });
+});
+
+describe("the stream of an eval", () => {
+  const LOG = "/v1/evals/eval_00000000000000000000000001/results";
+
+  const scripted = (state: string, lastSeq: number): ReturnType<typeof scriptedApi> =>
+    scriptedApi({
+      getEval: () => Promise.resolve({ eval: Eval.fromPartial({ id: "eval_1", state, last_seq: lastSeq }) }),
+      followEval: async function* follow({ after_seq: afterSeq }: { after_seq: number }): AsyncGenerator<unknown> {
+        const running = Eval.fromPartial({ id: "eval_1", state: "running", last_seq: 7 });
+        yield { event: { $case: "eval", value: running } };
+        yield { event: { $case: "result", value: EvalResult.fromPartial({ seq: afterSeq + 1, case_id: "a" }) } };
+        yield { event: { $case: "eval", value: { ...running, state: "ended" } } };
+      },
+    });
+
+  test("has results under their seq, and the eval under that of the last result that was sent", async () => {
+    const { api, calls } = scripted("running", 7);
+    await using gateway = await startGateway({ api });
+    const received = receive(await open(gateway, `${LOG}?brief=true`, { "last-event-id": "5" }));
+    await until(() => received.done);
+    expect(seqs(received)).toEqual([5, 6, 6]);
+    expect([...received.text.matchAll(/^event: (\w+)$/gm)].map((match) => match[1])).toEqual([
+      "eval",
+      "result",
+      "eval",
+      "end",
+    ]);
+    expect(received.text).toContain('"case_id":"a"');
+    expect(received.text).toContain('data: {"eval_id":"eval_00000000000000000000000001","last_seq":6}');
+    expect(calls.at(-1)?.request).toMatchObject({ after_seq: 5, brief: true });
+    expect((await gateway.fetch(`${LOG}?page_size=3&node=alpha`)).status).toBe(200);
+    expect(calls.at(-1)).toMatchObject({ method: "listEvalResults", request: { page_size: 3, node: "alpha" } });
+  });
+
+  test("a cursor at the end of one that has ended is 204, one beyond its log a problem", async () => {
+    await using gateway = await startGateway({ api: scripted("ended", 7).api });
+    expect((await open(gateway, LOG, { "last-event-id": "7" })).status).toBe(204);
+    expect((await open(gateway, LOG, { "last-event-id": "8" })).status).toBe(400);
   });
 });
 

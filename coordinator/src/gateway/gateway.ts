@@ -17,7 +17,7 @@ import { BrowserPolicy } from "./browser.ts";
 import { contentHandler, type FileContents } from "./content-route.ts";
 import { ErrorLog } from "./error-log.ts";
 import { EventSockets } from "./event-socket.ts";
-import { feedEvents, runEvents } from "./event-kind.ts";
+import { evalEvents, feedEvents, runEvents } from "./event-kind.ts";
 import { eventSourceHandler } from "./event-source.ts";
 import { grpcServices } from "./grpc-service.ts";
 import { addHealthRoutes, type Readiness } from "./health.ts";
@@ -207,6 +207,7 @@ function specialHandlers(
   return new Map([
     ["listRunEvents", eventSourceHandler(deps, runEvents(http.api), page(operationOf("runs", "listRunEvents")))],
     ["listFeed", eventSourceHandler(deps, feedEvents(http.api), page(operationOf("feed", "listFeed")))],
+    ["listEvalResults", eventSourceHandler(deps, evalEvents(http.api), page(operationOf("evals", "listEvalResults")))],
     ["downloadFile", contentHandler({ ...deps, contents })],
     // As much as a gigabyte goes from device to device.
     ["copyFile", answerOnce(http, operationOf("files", "copyFile"), MAX_COPY_MS)],

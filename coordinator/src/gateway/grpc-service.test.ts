@@ -31,6 +31,7 @@ const DEFINITIONS: Readonly<Record<string, Readonly<Record<string, MethodDefinit
   agents: proto.AgentServiceService,
   chats: proto.ChatServiceService,
   webhooks: proto.WebhookServiceService,
+  evals: proto.EvalServiceService,
 } as never;
 
 interface MethodDefinition {
@@ -44,6 +45,9 @@ const NEEDED: Readonly<Record<string, object>> = {
   joinNode: { token: "t", nkey: "U", signature: "s" },
   renewNode: { nkey: "U", at_ms: 1, signature: "s" },
   createRun: { workspace: "x", assistant: "a" },
+  planEval: { workspace: "x" },
+  createEval: { workspace: "x", assistant: "a" },
+  listEvals: { workspace: "x" },
   answerRun: { run: "x", call_id: "c", decision: "approve" },
   createWorkspace: { name: "w" },
   putMember: { workspace: "x", user: "u", role: "viewer" },
@@ -68,6 +72,7 @@ const NEEDED: Readonly<Record<string, object>> = {
   uploadDocument: { workspace: "x", name: "a", bytes: Buffer.from("b") },
   searchDocuments: { workspace: "x", query: "a" },
   createUpload: { workspace: "x", name: "a", bytes: Buffer.from("b") },
+  pushEvalBundle: { workspace: "x", bundle: Buffer.from("b") },
   pushApp: { workspace: "x", app: "a", bundle: Buffer.from("b") },
 };
 

@@ -9,6 +9,7 @@ import {
   ChatServiceService,
   ConnectorServiceService,
   DocumentServiceService,
+  EvalServiceService,
   FeedServiceService,
   FileServiceService,
   InboxServiceService,
@@ -52,6 +53,7 @@ const DEFINITIONS: Readonly<Record<keyof Api, RpcService["definition"]>> = {
   inbox: InboxServiceService,
   chats: ChatServiceService,
   webhooks: WebhookServiceService,
+  evals: EvalServiceService,
 };
 
 /** All services. */

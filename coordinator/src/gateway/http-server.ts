@@ -114,7 +114,7 @@ export function addRoutes(
     app.route({
       method: operation.verb,
       url: operation.path.replaceAll(/\{(\w+)\}/g, ":$1"),
-      ...(operation.rawBody === undefined ? {} : { bodyLimit: MAX_BUNDLE_BYTES }),
+      ...bodyLimit(operation),
       onRequest: async (request, reply) => {
         calls.set(request, await admitted(deps, operation, request, reply));
       },
@@ -126,6 +126,11 @@ export function addRoutes(
       },
     });
   }
+}
+
+function bodyLimit({ rawBody, maxBodyBytes }: Operation): { readonly bodyLimit?: number } {
+  if (rawBody !== undefined) return { bodyLimit: MAX_BUNDLE_BYTES };
+  return maxBodyBytes === undefined ? {} : { bodyLimit: maxBodyBytes };
 }
 
 /** Sends an error as a problem. */
@@ -284,7 +289,7 @@ export function asMeshError(thrown: unknown): MeshError {
   const status = thrown instanceof Error && "statusCode" in thrown ? thrown.statusCode : undefined;
   switch (thrown instanceof MeshError ? undefined : status) {
     case 413: {
-      const message = `the body is too large: at most 1 MB of JSON, or ${MAX_BUNDLE_BYTES / 1024 / 1024} MB for an app bundle`;
+      const message = `the body is too large: at most 1 MB of JSON, 4 MB with cases of an eval, or ${MAX_BUNDLE_BYTES / 1024 / 1024} MB for an app bundle`;
       return new HttpError(413, "Too large", { code: "resource_exhausted", message });
     }
     case 415: {

@@ -28,6 +28,7 @@ const TITLES: Readonly<Record<Operation["service"], string>> = {
   inbox: "Inbox",
   chats: "Chats",
   webhooks: "Webhooks",
+  evals: "Evals",
 };
 
 const PROBLEM: Schema = {
@@ -212,16 +213,22 @@ function valueSchema(type: ValueType): Schema {
   return type.kind === "message" ? { $ref: `#/components/schemas/${type.message}` } : SCHEMAS[type.kind];
 }
 
+const STREAMED: Partial<Readonly<Record<Operation["service"], string>>> = {
+  runs: "event the kind, data a RunEvent",
+  feed: "event the kind, data a FeedEvent",
+  evals:
+    "event is result and data an EvalResult, or event is eval and data an Eval; the last one is the eval as it has ended",
+};
+
 /** The page and the stream of events share a path; the Accept header chooses. */
 function addEventStream(page: unknown, service: Operation["service"]): void {
   const { responses } = page as { readonly responses: Record<string, { description: string; content: object }> };
   const ok = responses["200"];
-  const message = service === "runs" ? "RunEvent" : "FeedEvent";
   if (ok !== undefined) {
-    const description = `With Accept: text/event-stream, events as they happen: id is the seq, event the kind, data a ${message}.`;
+    const description = `With Accept: text/event-stream, events as they happen: id is the seq, ${STREAMED[service] ?? ""}.`;
     ok.content = { ...ok.content, "text/event-stream": { schema: { type: "string", description } } };
   }
-  if (service === "runs") {
-    responses["204"] = { description: "The run has ended and the cursor stands at its end.", content: {} };
+  if (service !== "feed") {
+    responses["204"] = { description: "It has ended and the cursor stands at its end.", content: {} };
   }
 }

@@ -33,6 +33,8 @@ export interface OperationRow<Request> {
   readonly knowsAssistants?: true;
   /** The object whose `locale` is what the `Accept-Language` header asks for, where it has none. */
   readonly localeField?: string;
+  /** The largest JSON body over HTTP, where it may be larger than others. */
+  readonly maxBodyBytes?: number;
 }
 
 /** What may differ from the usual. */
@@ -44,6 +46,7 @@ export interface RowOptions {
   readonly streaming?: true;
   readonly knowsAssistants?: true;
   readonly localeField?: string;
+  readonly maxBodyBytes?: number;
 }
 
 /** What a schema gives, as a generated type wants it: it never looks at a field that is undefined. */
@@ -88,6 +91,7 @@ export function row<Schema extends z.ZodObject, Request>(
     ...(options.knowsAssistants === undefined ? {} : { knowsAssistants: options.knowsAssistants }),
     ...(options.idempotencyField === undefined ? {} : { idempotencyField: options.idempotencyField }),
     ...(options.mayHaveCaller === undefined ? {} : { mayHaveCaller: options.mayHaveCaller }),
+    ...(options.maxBodyBytes === undefined ? {} : { maxBodyBytes: options.maxBodyBytes }),
     ...(options.localeField === undefined ? {} : { localeField: options.localeField }),
   };
 }

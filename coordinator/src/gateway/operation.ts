@@ -98,6 +98,7 @@ import type { Caller } from "../auth/caller.ts";
 import type { AgentsApi } from "./api/agent.ts";
 import type { AccountApi } from "./api/account.ts";
 import type { BoardApi, InboxApi, TaskApi } from "./api/board.ts";
+import type { EvalApi } from "./api/eval.ts";
 import type { FeedApi } from "./api/feed.ts";
 import type { DocumentApi, FileApi } from "./api/files.ts";
 import type { ChatApi } from "./api/chat.ts";
@@ -227,4 +228,5 @@ export interface Api {
   readonly inbox: InboxApi;
   readonly chats: ChatApi;
   readonly webhooks: WebhookApi;
+  readonly evals: EvalApi;
 }

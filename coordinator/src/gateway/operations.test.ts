@@ -27,6 +27,7 @@ const SERVICES: Readonly<Record<string, string>> = {
   InboxService: "inbox",
   ChatService: "chats",
   WebhookService: "webhooks",
+  EvalService: "evals",
 };
 
 /** `Service.method` to `VERB /path` as the comments of the proto files say. */

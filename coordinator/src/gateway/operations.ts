@@ -11,6 +11,7 @@ import type { z } from "zod";
 import { ACCOUNT_ROWS } from "./account-rows.ts";
 import { AGENT_ROWS } from "./agent-rows.ts";
 import { BOARD_ROWS, INBOX_ROWS } from "./board-rows.ts";
+import { EVAL_ROWS } from "./eval-rows.ts";
 import { FEED_ROWS } from "./feed-rows.ts";
 import { DOCUMENT_ROWS, FILE_ROWS } from "./file-rows.ts";
 import { CHAT_ROWS } from "./chat-rows.ts";
@@ -48,6 +49,7 @@ const TABLE: { readonly [S in keyof Api]: { readonly [M in keyof Api[S]]: Operat
   inbox: INBOX_ROWS,
   chats: CHAT_ROWS,
   webhooks: WEBHOOK_ROWS,
+  evals: EVAL_ROWS,
 };
 
 /** All operations. */

@@ -6,7 +6,7 @@
 export { compareLogs } from "./compare-log.ts";
 export type { EvalCase } from "./eval-case.ts";
 export { extracted, type ExtractForm, FileNames } from "./extract.ts";
-export { type LoadedCases, loadCases } from "./load/load-cases.ts";
+export { casesOf, type LoadedCases, loadCases } from "./load/load-cases.ts";
 export type { LoadProblem } from "./load/problem.ts";
 export { readResults } from "./read-results.ts";
 export type { CaseResult, Status } from "./result.ts";

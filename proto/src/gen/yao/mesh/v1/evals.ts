@@ -3577,7 +3577,7 @@ export const EvalServiceService = {
     responseSerialize: (value: StartEvalResponse): Buffer => Buffer.from(StartEvalResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): StartEvalResponse => StartEvalResponse.decode(value),
   },
-  /** ListEvals lists the newest first. HTTP: GET /v1/evals?workspace= */
+  /** ListEvals lists the newest first. HTTP: GET /v1/evals */
   listEvals: {
     path: "/yao.mesh.v1.EvalService/ListEvals" as const,
     requestStream: false as const,
@@ -3673,7 +3673,7 @@ export interface EvalServiceServer extends UntypedServiceImplementation {
   addEvalCases: handleUnaryCall<AddEvalCasesRequest, AddEvalCasesResponse>;
   /** StartEval starts a draft; idempotent. HTTP: POST /v1/evals/{eval}/start */
   startEval: handleUnaryCall<StartEvalRequest, StartEvalResponse>;
-  /** ListEvals lists the newest first. HTTP: GET /v1/evals?workspace= */
+  /** ListEvals lists the newest first. HTTP: GET /v1/evals */
   listEvals: handleUnaryCall<ListEvalsRequest, ListEvalsResponse>;
   /** GetEval reads one eval with its counts and devices. HTTP: GET /v1/evals/{eval} */
   getEval: handleUnaryCall<GetEvalRequest, GetEvalResponse>;
@@ -3772,7 +3772,7 @@ export interface EvalServiceClient extends Client {
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: StartEvalResponse) => void,
   ): ClientUnaryCall;
-  /** ListEvals lists the newest first. HTTP: GET /v1/evals?workspace= */
+  /** ListEvals lists the newest first. HTTP: GET /v1/evals */
   listEvals(
     request: ListEvalsRequest,
     callback: (error: ServiceError | null, response: ListEvalsResponse) => void,
