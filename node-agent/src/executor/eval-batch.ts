@@ -12,7 +12,7 @@ import type { PermitQuestion } from "../runner/protocol.ts";
 const MAX_BATCH_CHARS = 64 * 1024 * 1024;
 const MAX_PARTS = 4096;
 const PERMIT_MS = 5_000;
-const MAX_PROVIDER_CHARS = 256;
+const MAX_PROVIDER_CHARS = 200;
 
 /** Reads all parts; `ask` gives one of them. */
 export async function fetchEvalBatch(ask: (part: number) => Promise<EvalBatchPart>): Promise<string> {

@@ -5,7 +5,7 @@
  * H2  What a seat's folder holds is removed with it.
  */
 
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 
@@ -101,9 +101,12 @@ export class LocalHost implements EvalHost, AsyncDisposable {
     if (connectors !== undefined) this.connectors = new Set(connectors.keys());
     const passed = Object.entries(env).filter(([name]) => COMMAND_ENV.test(name));
     this.#commandEnv = device?.commandEnv ?? { ...Object.fromEntries(passed), ...variables };
+    const home = join(dir, "app");
+    // Commands of MCP servers start here; where it is not, the system says of the command that it is not there.
+    mkdirSync(home, { recursive: true, mode: 0o700 });
     this.#bench = new Workbench({
       clock,
-      dir: join(dir, "app"),
+      dir: home,
       env: { ...(device?.serverEnv ?? env), ...variables },
       version,
       log: NO_LOG,

@@ -29,7 +29,7 @@ export interface FleetSettings extends Omit<BatchSettings, "baseDir"> {
 
 /** A batch; see the file comment. */
 export type EvalBatch = { readonly evalId: string; readonly settings: FleetSettings } & (
-  | { readonly phase: "before"; readonly cases: readonly Json[] }
+  | { readonly phase: "before"; readonly cases: readonly JsonObject[] }
   | { readonly phase: "units"; readonly units: readonly FleetUnit[] }
   | { readonly phase: "after"; readonly results: readonly CaseResult[]; readonly data: Json | undefined }
 );
@@ -45,11 +45,11 @@ export function readBatch(text: string): EvalBatch {
   const base = { evalId, settings };
   switch (batch["phase"]) {
     case "before":
-      return { ...base, phase: "before", cases: listOf(batch, "cases") };
+      return { ...base, phase: "before", cases: objectsOf(listOf(batch, "cases"), "cases") };
     case "units":
       return { ...base, phase: "units", units: unitsOf(listOf(batch, "units"), listOf(batch, "cases")) };
     case "after":
-      return { ...base, phase: "after", results: resultsOf(listOf(batch, "results")), data: batch["data"] };
+      return { ...base, phase: "after", results: resultsOf(batch), data: batch["data"] };
     default:
       throw refused("its phase is not known");
   }
@@ -102,10 +102,15 @@ function unitsOf(list: readonly Json[], cases: readonly Json[]): readonly FleetU
   });
 }
 
-function resultsOf(list: readonly Json[]): readonly CaseResult[] {
-  for (const each of list) if (!isObject(each)) throw refused("one of its results is no object");
+function resultsOf(batch: JsonObject): readonly CaseResult[] {
   // Handed on to a script as they are; that is why nothing more is asked of them.
-  return list as unknown as readonly CaseResult[];
+  return objectsOf(listOf(batch, "results"), "results") as unknown as readonly CaseResult[];
+}
+
+function objectsOf(list: readonly Json[], what: string): readonly JsonObject[] {
+  const objects = list.flatMap((each) => (isObject(each) ? [each] : []));
+  if (objects.length < list.length) throw refused(`one of its ${what} is no object`);
+  return objects;
 }
 
 function objectIn(text: string): JsonObject {

@@ -8,7 +8,6 @@
 import { type Clock, type JsonObject, MeshError } from "@mesh/kernel";
 
 import type { EvalHost, FunctionRef } from "../host.ts";
-import { casesOf } from "../load/load-cases.ts";
 import { loadError } from "../load/problem.ts";
 import { resolveNames } from "../local/resolve-name.ts";
 import { type AroundSettings, callAfterAll, callBeforeAll, hookLookup } from "../run/session.ts";
@@ -50,10 +49,8 @@ async function before(
   deps: ExecuteDeps,
   signal: AbortSignal,
 ): Promise<void> {
-  const { cases, problems } = casesOf(list, "batch", simulatorOf(settings));
-  if (problems.length > 0) throw loadError(problems);
   const around = await aroundOf(settings, deps.host);
-  const { data, error } = await callBeforeAll(cases, around, aroundDeps(deps), signal);
+  const { data, error } = await callBeforeAll(list.map((raw) => ({ raw })), around, aroundDeps(deps), signal);
   if (signal.aborted) return;
   const told: JsonObject = { ...(data === undefined ? {} : { data }), ...(error === undefined ? {} : { error }) };
   deps.emit(aroundEvent("eval.before", told));
@@ -88,10 +85,6 @@ async function aroundOf(settings: FleetSettings, host: EvalHost): Promise<Around
     ...(beforeAll === undefined ? {} : { beforeAll: refOf(beforeAll) }),
     ...(afterAll === undefined ? {} : { afterAll: refOf(afterAll) }),
   };
-}
-
-function simulatorOf({ simulator }: FleetSettings): { readonly simulator?: string } {
-  return simulator === undefined ? {} : { simulator };
 }
 
 function requireAgent({ agentId }: FleetSettings, { app }: EvalHost): void {

@@ -21,7 +21,8 @@ export function gatedProviders(registry: ProviderRegistry, gate: ModelGate): Pro
 /** Who serves a model: the host of its address, or the name of a provider that has none of its own. */
 export function providerOf({ model }: Pick<StreamConfig, "model">): string {
   const { baseUrl, provider } = model;
-  return baseUrl !== undefined && URL.canParse(baseUrl) ? new URL(baseUrl).host : provider;
+  const host = baseUrl !== undefined && URL.canParse(baseUrl) ? new URL(baseUrl).host : provider;
+  return host === "" ? "unnamed" : host;
 }
 
 function gated(inner: StreamProvider, gate: ModelGate): StreamProvider {

@@ -142,7 +142,7 @@ export function* unitsOf(
 
 /** Calls the hook before all cases, if there is one; never rejects because of it. */
 export async function callBeforeAll(
-  cases: readonly EvalCase[],
+  cases: readonly Pick<EvalCase, "raw">[],
   settings: AroundSettings,
   deps: AroundDeps,
   signal: AbortSignal,
