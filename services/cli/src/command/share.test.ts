@@ -3,14 +3,10 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Readable, Writable } from "node:stream";
 
-import { systemClock, systemIds } from "@mesh/kernel";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
-import { readCliOptions } from "../config.ts";
-import { runProgram } from "../program.ts";
-import { openTerminal } from "../terminal/terminal.ts";
+import { type Ended, runYao } from "../testing/run-yao.ts";
 import { StubGateway } from "../testing/stub-gateway.ts";
 
 let gateway: StubGateway;
@@ -25,32 +21,7 @@ afterEach(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-async function yao(
-  ...args: readonly string[]
-): Promise<{ readonly code: number; readonly out: string; readonly err: string }> {
-  const texts = { out: "", err: "" };
-  const sink = (name: "out" | "err"): Writable =>
-    new Writable({
-      write: (chunk: Buffer, _encoding, done) => {
-        texts[name] += chunk.toString();
-        done();
-      },
-    });
-  const stdin = Object.assign(Readable.from([""]), { isTTY: false });
-  const code = await runProgram(
-    {
-      terminal: openTerminal({ stdin: stdin as never, stdout: sink("out"), stderr: sink("err") }, {}),
-      interrupts: { listen: () => () => undefined },
-      clock: systemClock,
-      ids: systemIds(),
-      options: readCliOptions({ YAO_HOME: home, YAO_TOKEN: `yao_${"A".repeat(43)}`, YAO_URL: gateway.url }),
-      env: {},
-      self: { execPath: "", execArgv: [], script: "", tellParent: undefined },
-    },
-    args,
-  );
-  return { code, ...texts };
-}
+const yao = (...args: readonly string[]): Promise<Ended> => runYao({ url: gateway.url, home }, args);
 
 const AGENT = { id: "weekly", version: 2, task_key: "T-12", name: "Weekly" };
 
