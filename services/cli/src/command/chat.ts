@@ -29,13 +29,9 @@ const CLOSED_EXIT_CODE = 141;
 
 /** The group; what follows `chat` and is none of its commands is an assistant to talk with. */
 export function chatCommand(builder: Builder): Command {
-  return group("chat", "Talk with an assistant that knows what was said before.", [
-    listCommand(builder),
-    showCommand(builder),
-    removeCommand(builder),
-  ])
-    .addCommand(talkCommand(builder), { isDefault: true })
-    .addHelpText("after", '  $ yao chat hello\n  $ yao chat hello "My name is Ann" --chat ann\n');
+  const commands = [talkCommand(builder), listCommand(builder), showCommand(builder), removeCommand(builder)];
+  const text = "Talk with an assistant that knows what was said before: yao chat ASSISTANT.";
+  return group("chat", text, commands, true);
 }
 
 function talkCommand(builder: Builder): Command {
