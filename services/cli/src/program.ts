@@ -70,7 +70,7 @@ const GROUPS: readonly GroupRow[] = [
   },
   {
     name: "agent",
-    text: "test assistants: evals, script tests, reports",
+    text: "test assistants, and manage those made of tasks",
     load: async (b) => (await import("./command/agent.ts")).agentCommand(b),
   },
   {

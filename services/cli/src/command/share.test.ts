@@ -1,4 +1,4 @@
-/** Promoting and sharing: in this process, against a coordinator at the wire. */
+/** Promoting, task agents and sharing: in this process, against a coordinator at the wire. */
 
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -70,4 +70,19 @@ test("links are listed and revoked", async () => {
   gateway.route("DELETE", "/v1/workspaces/default/shares/share_1", () => ({ json: {} }));
   expect((await yao("share", "list")).out).toContain("share_1");
   expect(await yao("share", "revoke", "share_1")).toMatchObject({ code: 0, out: "share_1 opens nothing any more\n" });
+});
+
+test("task agents are listed, shown with versions and files, and removed", async () => {
+  const path = "/v1/workspaces/default/agents";
+  const versions = [{ version: 2, digest: "d2", created_at: "2026-01-02T00:00:00.000Z" }];
+  const files = [{ path: "assistants/weekly/package.yao", text: "{}" }];
+  gateway.route("GET", path, () => ({ json: { agents: [AGENT] } }));
+  gateway.route("GET", `${path}/weekly`, () => ({ json: { agent: AGENT, versions, files } }));
+  gateway.route("DELETE", `${path}/weekly`, () => ({ json: {} }));
+  expect((await yao("agent", "list")).out).toMatch(/^weekly +Weekly +2 +T-12 /m);
+  const { out } = await yao("agent", "show", "weekly");
+  expect(out).toMatch(/^task: +T-12$/m);
+  expect(out).toMatch(/^2 +2026-01-02T00:00:00.000Z$/m);
+  expect(out).toMatch(/^assistants\/weekly\/package.yao$/m);
+  expect(await yao("agent", "remove", "weekly")).toMatchObject({ code: 0, out: "weekly was removed\n" });
 });
