@@ -100,6 +100,15 @@ test("SIGTERM ends runs, sends what is left, says goodbye and exits with 0", asy
   expect(stub.beats.at(-1)?.goodbye).toBe(true);
 });
 
+test("a heartbeat thread that starts after another one counts on above it, so that its beats are not taken for old ones", async () => {
+  await kill(await startAgent(), "SIGTERM");
+  const before = stub.beats.length;
+  expect(stub.beats.at(-1)?.goodbye).toBe(true);
+  await startAgent();
+  await until(() => stub.beats.length > before, { what: "a beat of the second start" });
+  expect(stub.beats[before]?.hb_seq).toBeGreaterThan(stub.beats[before - 1]?.hb_seq ?? Infinity);
+});
+
 test("heartbeats go on while the main thread is stuck", async () => {
   const agent = await rig.start({}, "blocked-agent");
   await until(() => stub.beats.length > 2, { what: "heartbeats" });

@@ -89,10 +89,7 @@ export function createAgentHandlers(deps: AgentApiDeps): AgentHandlers {
 
 /** The error of a task agent that nobody knows. */
 export function unknownAgent(id: string, workspace: string): MeshError {
-  return new MeshError(
-    "not_found",
-    `workspace ${workspace} has no task agent ${id}; the page lists them under Assistants`,
-  );
+  return new MeshError("not_found", `workspace ${workspace} has no task agent ${id}; see: yao agent list`);
 }
 
 async function promote(

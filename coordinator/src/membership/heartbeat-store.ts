@@ -71,12 +71,16 @@ export async function recordBeats(tx: Tx, beats: ReadonlyMap<string, Heartbeat>)
     FROM beat LEFT JOIN before ON before.node_id = beat.id`;
 }
 
-/** A hello counts as a sign of life: a node that just connected may take work at once. */
+/**
+ * A hello counts as a sign of life: a node that just connected may take work at once. One that was under way while its sender
+ * said goodbye comes too late: the same start of an agent never comes back.
+ */
 export async function recordHello(tx: Tx, nodeId: string, bootId: string): Promise<void> {
   await tx`
     INSERT INTO node_liveness AS l (node_id, boot_id, hb_seq, seen_at) VALUES (${nodeId}, ${storableText(bootId.slice(0, 64))}, 0, clock_timestamp())
     ON CONFLICT (node_id) DO UPDATE SET seen_at = excluded.seen_at, goodbye = false, boot_id = excluded.boot_id,
-      hb_seq = CASE WHEN l.boot_id = excluded.boot_id THEN l.hb_seq ELSE 0 END`;
+      hb_seq = CASE WHEN l.boot_id = excluded.boot_id THEN l.hb_seq ELSE 0 END
+    WHERE NOT (l.goodbye AND l.boot_id = excluded.boot_id)`;
 }
 
 /** Renews the leases of the runs that nodes report and returns what the coordinator thinks of each of them. */

@@ -1,6 +1,14 @@
 import { subjects } from "@mesh/bus";
 import { until } from "@mesh/kernel";
-import { BundleChunk, BundleChunkRequest, Hello, HelloAnswer, SecretsAnswer, SecretsRequest } from "@mesh/proto";
+import {
+  BundleChunk,
+  BundleChunkRequest,
+  Heartbeat,
+  Hello,
+  HelloAnswer,
+  SecretsAnswer,
+  SecretsRequest,
+} from "@mesh/proto";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { refusal } from "../auth/testing/tenant.ts";
@@ -55,6 +63,19 @@ test("hello puts a device online, stores what it says about itself, and tells it
   expect(answer).toMatchObject({ name: "a", draining: false, slots: 4, refused: "", runs: [] });
   const { node } = await fleet.nodes.getNode({ node: "a" }, fleet.tenant.as(fleet.tenant.admin));
   expect(node).toMatchObject({ status: "online", facts: { os: "linux\uFFFD", tools: { git: "/usr/bin/git" } } });
+});
+
+test("a hello that arrives after the goodbye of its sender does not put the device online again; its next start does", async () => {
+  const status = async (): Promise<string | undefined> =>
+    (await fleet.nodes.getNode({ node: "a" }, fleet.tenant.as(fleet.tenant.admin))).node?.status;
+  await hello(device);
+  const beat = Heartbeat.fromPartial({ boot_id: "b1", hb_seq: 1, protocol: 1, goodbye: true });
+  await device.bus.request(subjects.heartbeat(device.digest), Heartbeat.encode(beat).finish(), { timeoutMs: 5_000 });
+  expect(await status()).toBe("offline");
+  await hello(device);
+  expect(await status()).toBe("offline");
+  await hello(device, { boot_id: "b2" });
+  expect(await status()).toBe("online");
 });
 
 test("hello answers for each run that the device says it holds", async () => {

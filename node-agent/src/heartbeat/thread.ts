@@ -29,7 +29,8 @@ const startedMs = processMs();
 const ending = new AbortController();
 let state: HeartbeatState = { slots: 0, slots_used: 0, runs: [], journal_unacked_bytes: 0 };
 let { jwt, intervalMs } = start;
-let sequence = 0;
+// Older beats than the newest known one are not recorded: a thread that replaces another one counts on above it.
+let sequence = startedMs;
 let wake = new AbortController();
 
 function post(message: FromHeartbeat): void {

@@ -63,10 +63,13 @@ export function leaf<Flags extends CommonFlags>(builder: Builder, row: CommandRo
   return command;
 }
 
-/** Makes a command that only holds others; `path` is all of its words, such as `node token`. */
-export function group(path: string, text: string, commands: readonly Command[]): Command {
+/**
+ * Makes a command that only holds others; `path` is all of its words, such as `node token`. The first of them is meant where no
+ * other one is named, if `isFirstDefault`.
+ */
+export function group(path: string, text: string, commands: readonly Command[], isFirstDefault = false): Command {
   const parent = new Command(path.split(" ").at(-1)).description(text);
-  for (const command of commands) parent.addCommand(command);
+  for (const [i, command] of commands.entries()) parent.addCommand(command, { isDefault: isFirstDefault && i === 0 });
   const first = commands[0];
   if (first !== undefined) parent.addHelpText("after", `\nExample:\n  $ yao ${path} ${first.name()} --help\n`);
   return parent;

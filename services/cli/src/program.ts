@@ -31,6 +31,11 @@ const GROUPS: readonly GroupRow[] = [
     load: async (b) => (await import("./command/run.ts")).runCommand(b),
   },
   {
+    name: "chat",
+    text: "talk with an assistant that knows what was said before",
+    load: async (b) => (await import("./command/chat.ts")).chatCommand(b),
+  },
+  {
     name: "runs",
     text: "list, show, follow, answer, cancel and retry runs",
     load: async (b) => (await import("./command/runs.ts")).runsCommand(b),
@@ -65,7 +70,7 @@ const GROUPS: readonly GroupRow[] = [
   },
   {
     name: "agent",
-    text: "test assistants: evals, script tests, reports",
+    text: "test assistants, and manage those made of tasks",
     load: async (b) => (await import("./command/agent.ts")).agentCommand(b),
   },
   {
@@ -87,6 +92,11 @@ const GROUPS: readonly GroupRow[] = [
     name: "connector",
     text: "manage how assistants reach models",
     load: async (b) => (await import("./command/connector.ts")).connectorCommand(b),
+  },
+  {
+    name: "webhook",
+    text: "tell other systems what happens",
+    load: async (b) => (await import("./command/webhook.ts")).webhookCommand(b),
   },
   {
     name: "workspace",

@@ -1,4 +1,4 @@
-/** `yao agent`: evals of assistants, on this machine. */
+/** `yao agent`: evals of assistants on this machine, and the task agents of a workspace. */
 
 import { InvalidArgumentError } from "commander";
 import type { Command } from "commander";
@@ -6,12 +6,20 @@ import type { Command } from "commander";
 import { parseDuration } from "@mesh/kernel";
 
 import { type Builder, group, leaf, whole } from "../command.ts";
+import { listCommand, removeCommand, showCommand } from "./agent-list.ts";
 import { evalAgent, type EvalFlags } from "./agent-eval.ts";
 import { compareEvals, type CompareFlags, extractResults, type ExtractFlags } from "./agent-log.ts";
 
 /** The commands. */
 export function agentCommand(builder: Builder): Command {
-  return group("agent", "Test assistants.", [evalCommand(builder), extractCommand(builder), compareCommand(builder)]);
+  return group("agent", "Test assistants, and manage those that were made of tasks.", [
+    evalCommand(builder),
+    extractCommand(builder),
+    compareCommand(builder),
+    listCommand(builder),
+    showCommand(builder),
+    removeCommand(builder),
+  ]);
 }
 
 function evalCommand(builder: Builder): Command {

@@ -1,16 +1,12 @@
-/** Promoting and sharing: in this process, against a coordinator at the wire. */
+/** Promoting, task agents and sharing: in this process, against a coordinator at the wire. */
 
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Readable, Writable } from "node:stream";
 
-import { systemClock, systemIds } from "@mesh/kernel";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
-import { readCliOptions } from "../config.ts";
-import { runProgram } from "../program.ts";
-import { openTerminal } from "../terminal/terminal.ts";
+import { type Ended, runYao } from "../testing/run-yao.ts";
 import { StubGateway } from "../testing/stub-gateway.ts";
 
 let gateway: StubGateway;
@@ -25,32 +21,7 @@ afterEach(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-async function yao(
-  ...args: readonly string[]
-): Promise<{ readonly code: number; readonly out: string; readonly err: string }> {
-  const texts = { out: "", err: "" };
-  const sink = (name: "out" | "err"): Writable =>
-    new Writable({
-      write: (chunk: Buffer, _encoding, done) => {
-        texts[name] += chunk.toString();
-        done();
-      },
-    });
-  const stdin = Object.assign(Readable.from([""]), { isTTY: false });
-  const code = await runProgram(
-    {
-      terminal: openTerminal({ stdin: stdin as never, stdout: sink("out"), stderr: sink("err") }, {}),
-      interrupts: { listen: () => () => undefined },
-      clock: systemClock,
-      ids: systemIds(),
-      options: readCliOptions({ YAO_HOME: home, YAO_TOKEN: `yao_${"A".repeat(43)}`, YAO_URL: gateway.url }),
-      env: {},
-      self: { execPath: "", execArgv: [], script: "", tellParent: undefined },
-    },
-    args,
-  );
-  return { code, ...texts };
-}
+const yao = (...args: readonly string[]): Promise<Ended> => runYao({ url: gateway.url, home }, args);
 
 const AGENT = { id: "weekly", version: 2, task_key: "T-12", name: "Weekly" };
 
@@ -99,4 +70,19 @@ test("links are listed and revoked", async () => {
   gateway.route("DELETE", "/v1/workspaces/default/shares/share_1", () => ({ json: {} }));
   expect((await yao("share", "list")).out).toContain("share_1");
   expect(await yao("share", "revoke", "share_1")).toMatchObject({ code: 0, out: "share_1 opens nothing any more\n" });
+});
+
+test("task agents are listed, shown with versions and files, and removed", async () => {
+  const path = "/v1/workspaces/default/agents";
+  const versions = [{ version: 2, digest: "d2", created_at: "2026-01-02T00:00:00.000Z" }];
+  const files = [{ path: "assistants/weekly/package.yao", text: "{}" }];
+  gateway.route("GET", path, () => ({ json: { agents: [AGENT] } }));
+  gateway.route("GET", `${path}/weekly`, () => ({ json: { agent: AGENT, versions, files } }));
+  gateway.route("DELETE", `${path}/weekly`, () => ({ json: {} }));
+  expect((await yao("agent", "list")).out).toMatch(/^weekly +Weekly +2 +T-12 /m);
+  const { out } = await yao("agent", "show", "weekly");
+  expect(out).toMatch(/^task: +T-12$/m);
+  expect(out).toMatch(/^2 +2026-01-02T00:00:00.000Z$/m);
+  expect(out).toMatch(/^assistants\/weekly\/package.yao$/m);
+  expect(await yao("agent", "remove", "weekly")).toMatchObject({ code: 0, out: "weekly was removed\n" });
 });
