@@ -101,10 +101,10 @@ test("SIGTERM ends runs, sends what is left, says goodbye and exits with 0", asy
 });
 
 test("a heartbeat thread that starts after another one counts on above it, so that its beats are not taken for old ones", async () => {
-  await kill(await startAgent(), "SIGTERM");
+  await kill(await rig.start(), "SIGTERM");
   const before = stub.beats.length;
   expect(stub.beats.at(-1)?.goodbye).toBe(true);
-  await startAgent();
+  await rig.start();
   await until(() => stub.beats.length > before, { what: "a beat of the second start" });
   expect(stub.beats[before]?.hb_seq).toBeGreaterThan(stub.beats[before - 1]?.hb_seq ?? Infinity);
 });
