@@ -228,7 +228,10 @@ test("cancel stops units at once, without results of theirs, and what was writte
 test.each(["cancel", "crash"])("what a case has started ends with a %s of its batch", async (how) => {
   const agent = await rig.start();
   const run = await send(units([{ id: "hang", input: "x", before: "env_test.Hang", user: rig.dataDir }]));
-  const pid = await until(() => pidIn(join(rig.dataDir, "pid")), { timeoutMs: 20_000, what: "the server to be called" });
+  const pid = await until(() => pidIn(join(rig.dataDir, "pid")), {
+    timeoutMs: 20_000,
+    what: "the server to be called",
+  });
   expect(isAlive(pid)).toBe(true);
   if (how === "cancel") stub.command({ $case: "cancel", value: { run_id: run, epoch: 1, why: "user" } });
   else for (const runner of childrenOf(agent)) process.kill(runner, "SIGKILL");
@@ -274,7 +277,8 @@ test("connectors of the work item win, validators come with the framework, and m
   });
   const connector = { type: "openai", model: "m", host: `http://${models.host}`, key: "k" };
   let refused = 2;
-  stub.permit = ({ calls }) => (refused-- > 0 ? { granted: 0, wait_ms: 30 } : { granted: Math.min(calls, 1), wait_ms: 0 });
+  stub.permit = ({ calls }) =>
+    refused-- > 0 ? { granted: 0, wait_ms: 30 } : { granted: Math.min(calls, 1), wait_ms: 0 };
   const check = { type: "agent", use: "agents:tests.validator-agent", value: "is said", options: { connector: "own" } };
   const cases = [1, 2, 3].map((n) => ({ id: `c${n}`, input: "x", assert: [check] }));
   const work = { connectors_json: JSON.stringify({ own: connector }) };

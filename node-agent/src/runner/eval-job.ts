@@ -11,14 +11,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import { type Clock, isObject, type Json, MeshError } from "@mesh/kernel";
-import {
-  type AskPermit,
-  EvalHosts,
-  executeBatch,
-  type HostRecipe,
-  PermitDesk,
-  readBatch,
-} from "@mesh/eval/node";
+import { type AskPermit, EvalHosts, executeBatch, type HostRecipe, PermitDesk, readBatch } from "@mesh/eval/node";
 
 import { AGENT_VERSION } from "../version.ts";
 import type { EvalEvent, EvalJob, PermitQuestion, RunEnd } from "./protocol.ts";

@@ -26,11 +26,10 @@ export interface RunJob {
 }
 
 /** What a runner needs to execute a batch of an eval. */
-export interface EvalJob
-  extends Pick<
-    RunJob,
-    "runId" | "epoch" | "workspaceId" | "connectors" | "env" | "bundleDigest" | "bundlePath"
-  > {
+export interface EvalJob extends Pick<
+  RunJob,
+  "runId" | "epoch" | "workspaceId" | "connectors" | "env" | "bundleDigest" | "bundlePath"
+> {
   /** The batch as it came, a JSON text. */
   readonly batch: string;
   /** Folder for the files of the workspace's evals; each runner makes its own in it. */
