@@ -18,7 +18,7 @@ export class EvalStream extends EventStream<EvalEvent> {
       pathOf: (after: number) => `/v1/evals/${encodeURIComponent(id)}/results?after_seq=${after}&brief=true`,
       read: (sse: SseEvent) => {
         const value = readEvalEvent(sse);
-        // The eval as it is has no place in the log.
+        // The eval as it is has no place of its own in the log.
         return value && { value, seq: value.kind === "result" ? value.result.seq : undefined };
       },
     };
@@ -34,25 +34,13 @@ export function readEvalEvent({ event, data }: SseEvent): EvalEvent | undefined 
   } catch {
     return undefined;
   }
-  const { kind, body } = opened(value, event);
-  if (!isRecord(body)) return undefined;
-  if (kind === "result" && typeof body["seq"] === "number" && typeof body["case_id"] === "string") {
-    return { kind, result: body as unknown as EvalResult };
+  if (!isRecord(value)) return undefined;
+  const kind = event === "" ? value["kind"] : event;
+  if (kind === "result" && typeof value["seq"] === "number" && typeof value["case_id"] === "string") {
+    return { kind, result: value as unknown as EvalResult };
   }
-  if (kind === "eval" && typeof body["id"] === "string" && typeof body["state"] === "string") {
-    return { kind, eval: body as unknown as Eval };
+  if (kind === "eval" && typeof value["id"] === "string" && typeof value["state"] === "string") {
+    return { kind, eval: value as unknown as Eval };
   }
   return undefined;
-}
-
-/** A oneof is written as {result: …}, as {event: {$case, value}}, or alone under the event's name. */
-function opened(value: unknown, name: string): { readonly kind: string; readonly body: unknown } {
-  if (!isRecord(value)) return { kind: name, body: undefined };
-  const inner = isRecord(value["event"]) ? value["event"] : value;
-  if (typeof inner["$case"] === "string") return { kind: inner["$case"], body: inner["value"] };
-  for (const kind of ["result", "eval"]) {
-    // A result has a field of that name itself: what has a number is the result and not what holds it.
-    if (isRecord(inner[kind]) && typeof inner["seq"] !== "number") return { kind, body: inner[kind] };
-  }
-  return { kind: name === "" && typeof inner["seq"] === "number" ? "result" : name, body: inner };
 }

@@ -5,11 +5,11 @@ import type { ReactNode } from "react";
 
 import { classes } from "../../ui/class.ts";
 import type { IconName } from "../../ui/icon.tsx";
-import { Note, Problem } from "../../ui/list.tsx";
+import { Facts, Note, Problem } from "../../ui/list.tsx";
 import { Badge, type Tone } from "../../ui/state.tsx";
 import { PassRate, ProgressBar, Sign } from "./eval-view.tsx";
 import style from "./evals.module.css";
-import { type Counts, countsIn, NO_COUNTS, STATUSES } from "./status.ts";
+import { type Counts, countsIn, NO_COUNTS, settled, STATUSES } from "./status.ts";
 import { useText } from "./text.ts";
 
 const STATES = {
@@ -23,7 +23,9 @@ const STATES = {
 /** The state of a device in an eval. */
 export function NodeStateBadge({ state }: { readonly state: string }): ReactNode {
   const say = useText();
-  const known = (Object.keys(STATES) as (keyof typeof STATES)[]).find((name) => name === state) ?? "unfit";
+  const known = (Object.keys(STATES) as (keyof typeof STATES)[]).find((name) => name === state);
+  // Of an eval that has ended nobody judges the devices any more.
+  if (known === undefined) return null;
   const [tone, icon] = STATES[known];
   return (
     <Badge tone={tone} icon={icon}>
@@ -42,36 +44,47 @@ export interface DeviceStripProps {
   readonly onChoose: (id: string) => void;
 }
 
-/** The strip; choosing a device narrows the grid to it. */
+/** The strip; choosing a device narrows the grid to it. Devices that take no part are below, with the reason. */
 export function DeviceStrip({ nodes, countsOf, chosen, onChoose }: DeviceStripProps): ReactNode {
   const say = useText();
+  const shown = nodes.map((node) => ({
+    node,
+    counts: countsOf === undefined ? countsIn(node) : (countsOf.get(node.node_id) ?? NO_COUNTS),
+  }));
+  const isIn = ({ node, counts }: (typeof shown)[number]): boolean => node.state !== "unfit" || settled(counts) > 0;
+  const others = shown.filter((one) => !isIn(one));
   return (
-    <ul className={style.devices} aria-label={say("devices")}>
-      {nodes.map((node) => (
-        <li key={node.node_id} className={classes(style.device, chosen === node.node_id && style.chosen)}>
-          <button
-            type="button"
-            className={style.deviceName}
-            aria-pressed={chosen === node.node_id}
-            title={say("narrow", { name: node.name })}
-            onClick={() => onChoose(chosen === node.node_id ? "" : node.node_id)}
-          >
-            {node.name}
-          </button>
-          <NodeStateBadge state={node.state} />
-          <Device
-            node={node}
-            counts={countsOf === undefined ? countsIn(node) : (countsOf.get(node.node_id) ?? NO_COUNTS)}
-          />
-        </li>
-      ))}
-    </ul>
+    <>
+      <ul className={style.devices} aria-label={say("devices")}>
+        {shown.filter(isIn).map(({ node, counts }) => (
+          <li key={node.node_id} className={classes(style.device, chosen === node.node_id && style.chosen)}>
+            <button
+              type="button"
+              className={style.deviceName}
+              aria-pressed={chosen === node.node_id}
+              title={say("narrow", { name: node.name })}
+              onClick={() => onChoose(chosen === node.node_id ? "" : node.node_id)}
+            >
+              {node.name}
+            </button>
+            <NodeStateBadge state={node.state} />
+            <Device node={node} counts={counts} />
+          </li>
+        ))}
+      </ul>
+      {others.length > 0 && (
+        <details>
+          <summary>{say("outside", { count: others.length })}</summary>
+          <Facts facts={others.map(({ node }) => [node.name, node.reason === "" ? say("node_unfit") : node.reason])} />
+        </details>
+      )}
+    </>
   );
 }
 
 function Device({ node, counts }: { readonly node: EvalNode; readonly counts: Counts }): ReactNode {
   const say = useText();
-  const done = STATUSES.reduce((sum, status) => sum + counts[status], 0);
+  const done = settled(counts);
   return (
     <>
       {node.reason !== "" &&

@@ -13,7 +13,7 @@ import { toast, toastError } from "../../ui/toast.tsx";
 import { CompareButton } from "./compare-button.tsx";
 import { nameOf } from "./eval-view.tsx";
 import { makeReport } from "./load-log.ts";
-import { isLive, STATUSES, countsIn } from "./status.ts";
+import { countsIn, isLive, settled } from "./status.ts";
 import { useText } from "./text.ts";
 
 const KEPT_MS = 60_000;
@@ -22,7 +22,7 @@ const KEPT_MS = 60_000;
 export function EvalActions({ known }: { readonly known: Eval }): ReactNode {
   const say = useText();
   const counts = countsIn(known.counts);
-  const done = STATUSES.reduce((sum, status) => sum + counts[status], 0);
+  const done = settled(counts);
   const isOpen = done < (known.counts?.total ?? 0);
   const isOver = !isLive(known.state) && known.state !== "draft";
   const cancel = useChange(known, cancelEval, say("cancelled"));

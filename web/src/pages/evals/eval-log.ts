@@ -8,7 +8,7 @@
 
 import type { EvalResult } from "@mesh/proto";
 
-import { type Counts, NO_COUNTS, STATUSES, type Status, statusOf } from "./status.ts";
+import { type Counts, NO_COUNTS, type Status, statusOf } from "./status.ts";
 
 /** What is held of one result. */
 export interface Cell {
@@ -147,9 +147,4 @@ export function countsOf(cells: readonly Cell[]): Counts {
 export function isFlaky(cells: readonly Cell[]): boolean {
   const { passed, failed, timeout } = countsOf(cells);
   return passed > 0 && failed + timeout > 0;
-}
-
-/** Number of results that count. */
-export function settled(counts: Counts): number {
-  return STATUSES.reduce((sum, status) => sum + counts[status], 0);
 }

@@ -19,8 +19,9 @@ import { EvalFacts } from "./eval-facts.tsx";
 import { countsByNode, type EvalLog } from "./eval-log.ts";
 import { CountList, EvalStateBadge, nameOf, PassRate, ProgressBar } from "./eval-view.tsx";
 import { GridSection } from "./grid-section.tsx";
-import { type Counts, countsIn, isLive, STATUSES } from "./status.ts";
+import { type Counts, countsIn, isLive, settled } from "./status.ts";
 import { useText } from "./text.ts";
+import { useBatchNews } from "./use-batch-news.ts";
 import { useEvalLog } from "./use-eval-log.ts";
 
 /** The page. */
@@ -29,6 +30,9 @@ export default function EvalPage(): ReactNode {
   const { eval: id = "" } = useParams();
   const query = useQuery({ queryKey: ["eval", id], queryFn: () => getEval({ eval: id }) });
   const known = query.data?.eval;
+  // While it runs the stream tells; one that is over may be gone on with elsewhere.
+  const isOver = known !== undefined && !isLive(known.state);
+  useBatchNews(isOver ? [known.assistant] : [], () => void query.refetch({ cancelRefetch: false }));
   return (
     <Page
       title={known === undefined ? say("title") : nameOf(known)}
@@ -130,7 +134,7 @@ interface SummaryProps {
 function Summary({ known, counts, log }: SummaryProps): ReactNode {
   const say = useText();
   const total = known.counts?.total ?? 0;
-  const done = STATUSES.reduce((sum, status) => sum + counts[status], 0);
+  const done = settled(counts);
   const running = isLive(known.state) ? (known.counts?.running ?? 0) : 0;
   const observations = Math.max(
     known.counts?.observations ?? 0,

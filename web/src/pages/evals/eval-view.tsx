@@ -9,7 +9,7 @@ import type { IconName } from "../../ui/icon.tsx";
 import { Badge, type Tone } from "../../ui/state.tsx";
 import style from "./evals.module.css";
 import { wilson } from "./statistic.ts";
-import { type Counts, scoredOf, type Status, STATUSES } from "./status.ts";
+import { type Counts, scoredOf, settled, type Status, STATUSES } from "./status.ts";
 import { useText } from "./text.ts";
 
 const STATES = {
@@ -109,7 +109,7 @@ const BAR_UNITS = 1_000;
 /** How far an eval is, by how results ended. */
 export function ProgressBar({ counts, total }: { readonly counts: Counts; readonly total: number }): ReactNode {
   const say = useText();
-  const done = STATUSES.reduce((sum, status) => sum + counts[status], 0);
+  const done = settled(counts);
   const whole = Math.max(1, total, done);
   const parts = STATUSES.map((status, index) => ({
     status,

@@ -16,8 +16,9 @@ import { Empty, Loaded } from "../../ui/state.tsx";
 import { Time } from "../../ui/time.tsx";
 import { EVAL_STATES, EvalStateBadge, nameOf, PassRate, ProgressBar } from "./eval-view.tsx";
 import { StartDialog } from "./start-dialog.tsx";
-import { countsIn } from "./status.ts";
+import { countsIn, isLive } from "./status.ts";
 import { useText } from "./text.ts";
+import { useBatchNews } from "./use-batch-news.ts";
 
 /** The page. */
 export default function EvalsPage(): ReactNode {
@@ -34,6 +35,11 @@ export default function EvalsPage(): ReactNode {
     initialPageParam: "",
     getNextPageParam: ({ next_page_token: next }) => (next === "" ? undefined : next),
   });
+  const live = evals.data?.pages.flatMap((page) => page.evals.filter((one) => isLive(one.state))) ?? [];
+  useBatchNews(
+    live.map((one) => one.assistant),
+    () => void evals.refetch({ cancelRefetch: false }),
+  );
   const start = (
     <Button kind="primary" icon="plus" onClick={() => setStarting(true)}>
       {say("start")}

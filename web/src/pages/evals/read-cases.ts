@@ -36,7 +36,7 @@ export const MAX_TEXT_BYTES: number = 32 * 1024 * 1024;
 
 // One call takes 1 MB with what is around the case.
 const MAX_CASE_BYTES = 1_000_000;
-const MAX_CASES = 100_000;
+const MAX_CASES = 200_000;
 const MAX_ID_CHARS = 500;
 const MAX_PROBLEMS = 100;
 const encoder = new TextEncoder();

@@ -3,7 +3,7 @@
 import type { CreateEvalRequest, Eval } from "@mesh/proto";
 
 import { ApiError } from "../../api/error.ts";
-import { addEvalCases, cancelEval, createEval, removeEval, startEval } from "../../api/evals.ts";
+import { addEvalCases, createEval, removeEval, startEval } from "../../api/evals.ts";
 import type { WrittenCase } from "./read-cases.ts";
 
 // A call takes 1 MB; a case may be that large and then goes alone.
@@ -48,12 +48,8 @@ export async function sendEval(fresh: NewEval, key: string, onSent: (count: numb
 }
 
 async function discard(id: string): Promise<void> {
-  try {
-    await cancelEval({ eval: id });
-    await removeEval({ eval: id });
-  } catch {
-    // Why the cases were refused is what is told; the draft is in the list and can be removed there.
-  }
+  // Why the cases were refused is what is told; a draft that stays is in the list and can be removed there.
+  await removeEval({ eval: id }).catch(() => undefined);
 }
 
 async function addPart(id: string, part: Part): Promise<void> {
@@ -64,12 +60,16 @@ async function addPart(id: string, part: Part): Promise<void> {
   }
 }
 
-/** A refusal of one part, in the numbers of the whole. */
+/**
+ * A refusal of one part, in the numbers of the whole. What is wrong inside of a case is told with its place in the eval, what is
+ * wrong with the form of the request with its place in the request, which is less than that of the part's first case.
+ */
 function moved(error: ApiError, by: number): ApiError {
   const { status, code, message, requestId, details } = error;
   const fields = error.fields.map(({ field, message: text }) => {
     const place = readPlace(field);
-    return { field: place === undefined ? field : `cases[${place.index + by}]${place.rest}`, message: text };
+    const isMoved = place === undefined || place.index >= by;
+    return { field: isMoved ? field : `cases.${place.index + by}${place.rest}`, message: text };
   });
   return new ApiError({ status, code, message, requestId, details, fields });
 }
@@ -92,12 +92,10 @@ export function refusedCases(error: ApiError, cases: readonly WrittenCase[]): re
   });
 }
 
-/** The place that `cases[3].id` or `cases.3.id` names. */
+/** The place that `cases.3.id` names. */
 function readPlace(field: string): { readonly index: number; readonly rest: string } | undefined {
-  const match = /^cases(?:\[(\d+)\]|\.(\d+))(.*)$/.exec(field);
-  if (match === null) return undefined;
-  const [, bracket, dot, rest = ""] = match;
-  return { index: Number(bracket ?? dot), rest };
+  const match = /^cases\.(\d+)(.*)$/.exec(field);
+  return match === null ? undefined : { index: Number(match[1]), rest: match[2] ?? "" };
 }
 
 function partsOf(cases: readonly WrittenCase[]): readonly Part[] {

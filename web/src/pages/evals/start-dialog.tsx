@@ -102,7 +102,7 @@ function useSend(workspace: string, form: StartForm, read: CaseText) {
 function Refusal({ error, read }: { readonly error: ApiError; readonly read: CaseText }): ReactNode {
   const say = useText();
   const refused = refusedCases(error, read.cases);
-  const others = error.fields.filter(({ field }) => !field.startsWith("cases["));
+  const others = error.fields.filter(({ field }) => !field.startsWith("cases."));
   return (
     <div>
       <Failure error={error} />

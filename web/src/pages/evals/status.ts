@@ -35,3 +35,8 @@ export function scoredOf({ passed, failed, timeout }: Counts): number {
 export function isLive(state: string): boolean {
   return state === "running" || state === "cancelling";
 }
+
+/** Number of results that count. */
+export function settled(counts: Counts): number {
+  return STATUSES.reduce((sum, status) => sum + counts[status], 0);
+}
