@@ -1,9 +1,11 @@
 /** axe on every route, in each theme, size and language, in a real browser under the policy that the page is served with. */
 
+import type { EvalSettings } from "@mesh/proto";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { axe, DIST, launch, open, SKIP_REASON } from "../testing/browser.ts";
+import { fakeEvalNode, type FakeEvals } from "../testing/fake-evals.ts";
 import { FakeMesh } from "../testing/fake-mesh.ts";
 
 if (SKIP_REASON !== "") process.stderr.write(`skipped: ${SKIP_REASON}\n`);
@@ -35,6 +37,10 @@ const ROUTES = [
   ["/files", "li button"],
   ["/assistants", "main li"],
   ["/assistants/reporter", "details"],
+  ["/evals", "main li"],
+  ["/evals/eval_1", "[role=gridcell][data-status=failed]"],
+  ["/evals/eval_1?case=2&result=2", "dialog details summary code"],
+  ["/evals/eval_2?vs=eval_1", "main li button"],
   ["/settings", "main li"],
   ["/settings/workspace", "main code"],
   ["/settings/members", "main li"],
@@ -47,6 +53,29 @@ const ROUTES = [
   ["/s/gone", "h1"],
   ["/join/code", "button"],
 ] as const;
+
+/** One that runs, with every status, and one that has ended, with the same cases. */
+function seedEvals(evals: FakeEvals): void {
+  evals.nodes = [
+    fakeEvalNode({ running: 1 }),
+    fakeEvalNode({ node_id: "node_2", name: "desk", state: "quarantined", reason: "5 failures in a row" }),
+    fakeEvalNode({ node_id: "node_3", name: "phone", state: "unfit", reason: "it has no slot" }),
+  ];
+  for (const id of ["eval_1", "eval_2"]) {
+    evals.add({ id, cases: 8, warnings: ["after_all said no"], settings: { runs: 2 } as EvalSettings });
+    for (const [ordinal, status] of ["passed", "failed", "error", "timeout", "skipped", "passed"].entries()) {
+      const isTurned = id === "eval_2" && ordinal < 2;
+      const details = {
+        assertions: [{ type: "contains", status: "failed", message: "it is not there", expected: "Hi", actual: "Bye" }],
+        trace: { tool_calls: [{ id: "1", server: "files", tool: "read", arguments: { path: "a" } }] },
+      };
+      evals.result(id, { ordinal, run: 1, status: isTurned ? (ordinal === 0 ? "failed" : "passed") : status }, details);
+    }
+    evals.result(id, { ordinal: 0, run: 2, status: "failed" });
+    evals.result(id, { ordinal: 1, run: 1, status: "passed", observation: true });
+  }
+  evals.end("eval_2");
+}
 
 describe.skipIf(SKIP_REASON !== "")("accessibility", () => {
   const mesh = new FakeMesh(DIST);
@@ -87,6 +116,7 @@ describe.skipIf(SKIP_REASON !== "")("accessibility", () => {
       choices: [],
       arguments_cut: false,
     });
+    seedEvals(state.evals);
     state.inbox = [
       {
         id: "i1",
@@ -163,6 +193,7 @@ describe.skipIf(SKIP_REASON !== "")("accessibility", () => {
       ["/devices/node_1", "Drain"],
       ["/devices/node_1", "Remove"],
       ["/files", "notes.md"],
+      ["/evals", "New eval"],
       ["/settings/connectors", "Add a connector"],
       ["/settings/tokens", "Make a token"],
       ["/settings/webhooks", "Add a webhook"],

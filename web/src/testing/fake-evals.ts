@@ -1,6 +1,6 @@
 /** Evals as the fake coordinator knows them, and how they change. */
 
-import type { Eval, EvalNode, EvalResult } from "@mesh/proto";
+import type { Eval, EvalNode, EvalResult, EvalSettings } from "@mesh/proto";
 
 const AT = "2026-11-30T12:00:00.000Z";
 
@@ -29,6 +29,22 @@ export function fakeEvalNode(given: Partial<EvalNode> = {}): EvalNode {
     ...given,
   };
 }
+
+const SETTINGS: EvalSettings = {
+  runs: 1,
+  parallel: 1,
+  timeout_ms: 120_000,
+  fail_fast: false,
+  connector: "",
+  user: "",
+  team: "",
+  locale: "",
+  simulator: "",
+  before_all: "",
+  after_all: "",
+  context: undefined,
+  requests_per_minute: 0,
+};
 
 /** What a device that takes no part is. */
 const SERVER = fakeEvalNode({ node_id: "node_2", name: "server", state: "offline", reason: "offline since yesterday" });
@@ -59,21 +75,6 @@ export class FakeEvals {
       state: "running",
       reason: "",
       placement: { mode: "spread", copies: 1, max_nodes: 0, nodes: [], labels: {} },
-      settings: {
-        runs,
-        parallel: 1,
-        timeout_ms: 120_000,
-        fail_fast: false,
-        connector: "",
-        user: "",
-        team: "",
-        locale: "",
-        simulator: "",
-        before_all: "",
-        after_all: "",
-        context: undefined,
-        requests_per_minute: 0,
-      },
       counts: {
         total: count * runs,
         passed: 0,
@@ -93,6 +94,7 @@ export class FakeEvals {
       created_at: AT,
       started_at: AT,
       ...given,
+      settings: { ...SETTINGS, ...given.settings },
       cases: count,
     };
     const written =

@@ -91,16 +91,17 @@ function CellList({ row, chosen, onChoose }: CellListProps): ReactNode {
   );
 }
 
-/** One result with all its details, loaded when it is looked at. */
-export function ResultOf({
-  id,
-  row,
-  cell,
-}: {
+/** What {@link ResultOf} is given. */
+export interface ResultOfProps {
+  /** Id of the eval. */
   readonly id: string;
   readonly row: CaseRow;
   readonly cell: Cell;
-}): ReactNode {
+  readonly prefix?: string;
+}
+
+/** One result with all its details, loaded when it is looked at. */
+export function ResultOf({ id, row, cell, prefix = "" }: ResultOfProps): ReactNode {
   const say = useText();
   const query = useQuery({
     queryKey: ["eval-result", id, cell.seq],
@@ -112,7 +113,11 @@ export function ResultOf({
   return (
     <Loaded query={query} lines={8}>
       {({ results: [result] }) =>
-        result === undefined ? <Note>{say("noResult")}</Note> : <ResultView result={result} cell={cell} />
+        result === undefined ? (
+          <Note>{say("noResult")}</Note>
+        ) : (
+          <ResultView result={result} cell={cell} prefix={prefix} />
+        )
       }
     </Loaded>
   );

@@ -220,5 +220,7 @@ interface SideProps {
 /** What one of the two said: the first result that is not a pass, else the first. */
 function Side({ title, id, row }: SideProps): ReactNode {
   const cell = row.cells.find(({ status }) => status !== "passed") ?? row.cells[0];
-  return <Section title={title}>{cell !== undefined && <ResultOf id={id} row={row} cell={cell} />}</Section>;
+  return (
+    <Section title={title}>{cell !== undefined && <ResultOf id={id} row={row} cell={cell} prefix={title} />}</Section>
+  );
 }

@@ -17,12 +17,27 @@ type Fields = Readonly<Record<string, unknown>>;
 // A longer text makes the page slow; the copy has all of it.
 const MAX_CHARS = 20_000;
 
+/** What a result is shown with. */
+export interface ResultViewProps {
+  readonly result: EvalResult;
+  readonly cell: Cell;
+  /** Whose result it is, where there is more than one on the page. */
+  readonly prefix?: string;
+}
+
 /** The result. */
-export function ResultView({ result, cell }: { readonly result: EvalResult; readonly cell: Cell }): ReactNode {
+export function ResultView({ result, cell, prefix = "" }: ResultViewProps): ReactNode {
   const say = useText();
   const details: Fields = result.result ?? {};
   const { input, output, expected, error } = details;
-  const isAsked = isFilled(output);
+  // Parts of a page have names of their own.
+  const named = (text: string): string => (prefix === "" ? text : `${prefix}: ${text}`);
+  const part = (name: "input" | "output" | "expected", value: unknown, body: ReactNode): ReactNode => (
+    <Section title={named(say(name))} actions={isFilled(value) && <CopyButton text={textOf(value)} />}>
+      {body}
+    </Section>
+  );
+  const label = (name: "input" | "output" | "expected"): string => say("contentOf", { what: named(say(name)) });
   return (
     <>
       <ResultFacts result={result} details={details} cell={cell} />
@@ -33,25 +48,21 @@ export function ResultView({ result, cell }: { readonly result: EvalResult; read
       {textsIn(details["retries"]).map((retry, index) => (
         <Note key={`${index} ${retry}`}>{say("retried", { why: retry })}</Note>
       ))}
-      {isFilled(input) && (
-        <Section title={say("input")} actions={<CopyButton text={textOf(input)} />}>
-          <Messages label={say("input")} value={input} />
-        </Section>
+      {isFilled(input) && part("input", input, <Messages label={label("input")} value={input} />)}
+      {part(
+        "output",
+        output,
+        isFilled(output) ? <JsonText label={label("output")} value={output} /> : <Note>{say("noOutput")}</Note>,
       )}
-      <Section title={say("output")} actions={isAsked && <CopyButton text={textOf(output)} />}>
-        {isAsked ? <JsonText label={say("output")} value={output} /> : <Note>{say("noOutput")}</Note>}
-      </Section>
-      {isFilled(expected) && (
-        <Section title={say("expected")}>
-          <JsonText label={say("expected")} value={expected} />
-        </Section>
-      )}
-      <Assertions list={recordsIn(details["assertions"])} />
-      <Trace details={details} />
+      {isFilled(expected) && part("expected", expected, <JsonText label={label("expected")} value={expected} />)}
+      <Assertions list={recordsIn(details["assertions"])} named={named} />
+      <Trace details={details} named={named} />
       <CopyButton text={JSON.stringify(details, null, 2)} label={say("copyResult")} />
     </>
   );
 }
+
+type Named = (text: string) => string;
 
 interface FactsProps {
   readonly result: EvalResult;
@@ -81,12 +92,12 @@ function ResultFacts({ result, details, cell }: FactsProps): ReactNode {
   );
 }
 
-function Assertions({ list }: { readonly list: readonly Fields[] }): ReactNode {
+function Assertions({ list, named }: { readonly list: readonly Fields[]; readonly named: Named }): ReactNode {
   const say = useText();
   if (list.length === 0) return null;
   return (
-    <Section title={say("assertions")}>
-      <Rows label={say("assertions")}>
+    <Section title={named(say("assertions"))}>
+      <Rows label={named(say("assertions"))}>
         {list.map((each, index) => (
           <Row key={index}>
             <StatusText status={statusOf(stringIn(each, "status"))} />
@@ -101,11 +112,17 @@ function Assertions({ list }: { readonly list: readonly Fields[] }): ReactNode {
                   isFilled(each[name]) && (
                     <div key={name}>
                       <Note>{say(name)}</Note>
-                      <JsonText label={say("ofAssertion", { what: say(name), n: index + 1 })} value={each[name]} />
+                      <JsonText
+                        label={named(say("ofAssertion", { what: say(name), n: index + 1 }))}
+                        value={each[name]}
+                      />
                     </div>
                   ),
               )}
-              <Verdict value={each["agent_validation"]} />
+              <Verdict
+                label={named(say("ofAssertion", { what: say("validator"), n: index + 1 }))}
+                value={each["agent_validation"]}
+              />
             </Main>
           </Row>
         ))}
@@ -115,19 +132,19 @@ function Assertions({ list }: { readonly list: readonly Fields[] }): ReactNode {
 }
 
 /** What a validator was asked and said. */
-function Verdict({ value }: { readonly value: unknown }): ReactNode {
+function Verdict({ label, value }: { readonly label: string; readonly value: unknown }): ReactNode {
   const say = useText();
   if (!isRecord(value)) return null;
   return (
     <details>
       <summary>{say("validator")}</summary>
       <p>{stringIn(value, "reason")}</p>
-      <JsonText label={say("validator")} value={value} />
+      <JsonText label={label} value={value} />
     </details>
   );
 }
 
-function Trace({ details }: { readonly details: Fields }): ReactNode {
+function Trace({ details, named }: { readonly details: Fields; readonly named: Named }): ReactNode {
   const say = useText();
   const trace = isRecord(details["trace"]) ? details["trace"] : {};
   const calls = recordsIn(trace["tool_calls"]);
@@ -136,23 +153,23 @@ function Trace({ details }: { readonly details: Fields }): ReactNode {
   return (
     <>
       {calls.length > 0 && (
-        <Section title={say("toolCalls")}>
+        <Section title={named(say("toolCalls"))}>
           {calls.map((call, index) => (
-            <ToolCall key={index} call={call} />
+            <ToolCall key={index} call={call} label={named(String(index + 1))} />
           ))}
         </Section>
       )}
       {reasoning !== "" && (
         <details>
           <summary>{say("reasoning")}</summary>
-          <JsonText label={say("reasoning")} value={reasoning} />
+          <JsonText label={named(say("reasoning"))} value={reasoning} />
         </details>
       )}
     </>
   );
 }
 
-function ToolCall({ call }: { readonly call: Fields }): ReactNode {
+function ToolCall({ call, label }: { readonly call: Fields; readonly label: string }): ReactNode {
   const say = useText();
   const name = [stringIn(call, "server"), stringIn(call, "tool")].filter((part) => part !== "").join(".");
   const error = stringIn(call, "error");
@@ -167,7 +184,7 @@ function ToolCall({ call }: { readonly call: Fields }): ReactNode {
           isFilled(call[part]) && (
             <div key={part}>
               <Note>{say(part)}</Note>
-              <JsonText label={`${name}: ${say(part)}`} value={call[part]} />
+              <JsonText label={`${label} ${name}: ${say(part)}`} value={call[part]} />
             </div>
           ),
       )}
