@@ -67,6 +67,12 @@ export const PAGES: readonly PageRow[] = [
   },
   { path: "/assistants/:assistant", page: later(() => import("../pages/assistants/assistant-page.tsx")) },
   {
+    path: "/evals",
+    page: later(() => import("../pages/evals/evals-page.tsx")),
+    nav: { key: "evals", href: "/evals", icon: "eval", letter: "e" },
+  },
+  { path: "/evals/:eval", page: later(() => import("../pages/evals/eval-page.tsx")) },
+  {
     path: "/settings/:section?",
     page: later(() => import("../pages/settings/settings-page.tsx")),
     nav: { key: "settings", href: "/settings", icon: "settings", letter: "s" },
