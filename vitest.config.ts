@@ -43,6 +43,8 @@ export default defineConfig({
           testTimeout: 180_000,
           hookTimeout: 180_000,
           fileParallelism: false,
+          // Each page of a browser takes most of a core while it loads.
+          maxConcurrency: 3,
         },
       },
     ],

@@ -65,7 +65,7 @@ export async function open(
     serviceWorkers: "block",
   });
   await context.addInitScript((name) => localStorage.setItem("yao.locale", name), locale);
-  context.setDefaultTimeout(8_000);
+  context.setDefaultTimeout(20_000);
   const page = await context.newPage();
   const errors: string[] = [];
   page.on("pageerror", (error) => errors.push(error.message));
