@@ -147,25 +147,31 @@ async function leaseOpen(
   { fleet, deps }: LeaseInput,
   waiting: number,
 ): Promise<readonly string[]> {
-  const { active, batchRoom } = fleet;
-  const rooms = active
-    .map(({ id, slots }) => ({ nodeId: id, slots, free: fleet.room(id) }))
-    .filter(({ free }) => free > 0);
-  const sizes = planSizes(rooms, {
-    open: waiting,
+  const { active } = fleet;
+  const rules = {
     slots: active.reduce((sum, { slots }) => sum + slots, 0),
     parallel: row.settings.parallel,
     isFailFast: row.settings.fail_fast,
-    batches: batchRoom,
-  });
-  const queued: string[] = [];
+  };
   const activeIds = active.map(({ id }) => id);
-  for (const device of active) {
-    const units = await pickUnits(tx, row, { id: device.id, activeIds }, sizes.get(device.id) ?? []);
-    const batches = units.map((each): NewBatch => ({ device, phase: "units", units: each, isDuplicate: false }));
-    // At once, so that the next device picks others.
-    queued.push(...(await insertBatches(tx, row, batches, deps)));
-  }
+  const queued: string[] = [];
+  const left = new Map(active.map(({ id }) => [id, fleet.room(id)]));
+  let open = waiting;
+  const give = async (devices: readonly EvalDevice[]): Promise<void> => {
+    const rooms = devices.map(({ id, slots }) => ({ nodeId: id, slots, free: left.get(id) ?? 0 }));
+    const sizes = planSizes(rooms, { ...rules, open, batches: fleet.batchRoom - queued.length });
+    for (const device of devices) {
+      const units = await pickUnits(tx, row, { id: device.id, activeIds }, sizes.get(device.id) ?? []);
+      const batches = units.map((each): NewBatch => ({ device, phase: "units", units: each, isDuplicate: false }));
+      // At once, so that the next device picks others.
+      queued.push(...(await insertBatches(tx, row, batches, deps)));
+      left.set(device.id, (left.get(device.id) ?? 0) - batches.length);
+      open -= units.reduce((sum, each) => sum + each.length, 0);
+    }
+  };
+  await give(active);
+  // What one device may not run, another may.
+  for (const device of active) if (open > 0 && (left.get(device.id) ?? 0) > 0) await give([device]);
   return queued;
 }
 

@@ -24,6 +24,7 @@ export async function pickUnits(
   sizes: readonly number[],
 ): Promise<readonly (readonly UnitKey[])[]> {
   const limit = sizes.reduce((sum, size) => sum + size, 0);
+  if (limit === 0) return [];
   const units = await openUnits(tx, row, device, limit);
   return sliceUnits(units, sizes, row.placement.mode === "sticky");
 }
