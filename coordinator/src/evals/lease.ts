@@ -140,8 +140,8 @@ async function giveUpOrphans(tx: Tx, row: EvalRow, { devices, joined }: Fleet): 
   return units.length > 0;
 }
 
-function hasIdle({ active, room, batchRoom }: Fleet): boolean {
-  return batchRoom > 0 && active.some(({ id }) => room(id) > 0);
+function hasIdle(fleet: Fleet): boolean {
+  return fleet.batchRoom > 0 && fleet.active.some(({ id }) => fleet.room(id) > 0);
 }
 
 async function leaseOpen(
