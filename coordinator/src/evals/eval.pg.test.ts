@@ -3,6 +3,9 @@
 import { MeshError } from "@mesh/kernel";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
+import { listRuns } from "../runs/run-row.ts";
+import { noteRunEvents } from "../webhooks/note-event.ts";
+import { planNodes, removeEval, startEval } from "./eval-service.ts";
 import { allUnits, type EvalFixture, startEvals, unitsOf } from "./testing/eval-fixture.ts";
 
 let evals: EvalFixture;
@@ -496,4 +499,96 @@ test("two evals share the slots, and both end", async () => {
   const ids = [await evals.start({ cases: 30 }), await evals.start({ cases: 30 })];
   for (const id of ids) await evals.play(id);
   for (const id of ids) expect(unitsOf(await evals.results(id))).toEqual(allUnits(30));
+});
+
+test("batches are no runs of the workspace's list, no news for webhooks, and go with their eval", async () => {
+  await evals.addNode("a");
+  const { sql } = evals.store;
+  await sql`
+    INSERT INTO webhooks (id, workspace_id, url, events, sealed_secret, created_by)
+    VALUES ('hook_1', ${evals.workspaceId}, 'https://example.com', '{}', ''::bytea, 'user:test')`;
+  const id = await evals.start({ cases: 3 });
+  await evals.turn();
+  await expect(sql.begin((tx) => removeEval(tx, id))).rejects.toMatchObject({ code: "failed_precondition" });
+  const runs = await sql<{ id: string }[]>`SELECT id FROM runs WHERE eval_id = ${id}`;
+  expect(runs.length).toBeGreaterThan(0);
+  await sql.begin((tx) =>
+    noteRunEvents(
+      tx,
+      runs.map((run) => ({ runId: run.id, type: "run.failed" })),
+    ),
+  );
+  expect(await sql`SELECT 1 FROM webhook_deliveries`).toHaveLength(0);
+  const filter = { workspaceId: evals.workspaceId, state: "", nodeId: "", before: "", limit: 50 };
+  expect(await listRuns(sql, filter)).toEqual([]);
+  await evals.play(id);
+  await sql.begin((tx) => removeEval(tx, id));
+  expect(
+    await sql`SELECT 1 FROM runs UNION ALL SELECT 1 FROM eval_results UNION ALL SELECT 1 FROM run_events`,
+  ).toHaveLength(0);
+});
+
+test("what was to begin on a device that went away does not begin when it is back", async () => {
+  await evals.addNode("a", { slots: 1 });
+  await evals.addNode("b", { slots: 1 });
+  const id = await evals.start({ cases: 2 });
+  while ((await evals.scheduler.look()) > 0);
+  await evals.setOnline("a", false);
+  await evals.store.sql`
+    UPDATE runs SET state = 'running', node_id = requirements ->> 'node_id', lease_epoch = 1, started_at = now()
+    WHERE requirements ->> 'node' = 'b'`;
+  for (const batch of await evals.batches()) await evals.finish(batch);
+  while ((await evals.scheduler.look()) > 0);
+  await evals.setOnline("a", true);
+  const played = await evals.play(id);
+  expect(played.map(({ node }) => node)).toEqual(["b"]);
+  expect(unitsOf(await evals.results(id))).toEqual(allUnits(2));
+});
+
+test("a draft starts once, and only with all of its cases; what cannot be started or gone on with says why", async () => {
+  await evals.addNode("a");
+  const { sql } = evals.store;
+  const draft = async (cases: number): Promise<string> => {
+    const id = evals.ids.next("eval");
+    await sql`
+      INSERT INTO evals (id, workspace_id, name, assistant_id, bundle_digest, nonce, placement, settings, created_by)
+      VALUES (${id}, ${evals.workspaceId}, 'e', 'hello', 'd', 'n', '{}', '{"runs": 100}', 'user:test')`;
+    await sql`
+      INSERT INTO eval_cases (eval_id, ordinal, case_id, hash, body)
+      SELECT ${id}, n, 'case-' || n, 'h', '{}' FROM generate_series(1, ${cases}::int) AS n`;
+    return id;
+  };
+  const started = (id: string): Promise<void> => sql.begin((tx) => startEval(tx, id)) as Promise<void>;
+  await expect(started(await draft(0))).rejects.toMatchObject({ code: "failed_precondition" });
+  await expect(started("eval_none")).rejects.toMatchObject({ code: "not_found" });
+  const gap = await draft(3);
+  await expect(started(gap)).rejects.toThrow("it has 3 of 4");
+  await expect(evals.resume(gap)).rejects.toMatchObject({ code: "failed_precondition" });
+  await sql`UPDATE eval_cases SET ordinal = ordinal - 1 WHERE eval_id = ${gap}`;
+  await started(gap);
+  await started(gap);
+  expect(await evals.get(gap)).toMatchObject({ state: "running", total: 300 });
+  const large = await draft(10_001);
+  await sql`UPDATE eval_cases SET ordinal = -ordinal WHERE eval_id = ${large}`;
+  await sql`UPDATE eval_cases SET ordinal = -ordinal - 1 WHERE eval_id = ${large}`;
+  await expect(started(large)).rejects.toThrow("at most 1,000,000 units");
+  await evals.cancel(large);
+  expect(await evals.get(large)).toMatchObject({ state: "cancelled", reason: "cancelled by test" });
+});
+
+test("who would take part is told before anything is made, and a device that nobody knows is an error", async () => {
+  await evals.addNode("a");
+  await evals.addNode("b");
+  await evals.setOnline("b", false);
+  const placement = { mode: "spread", copies: 1, max_nodes: 0, nodes: [], labels: {} } as const;
+  const ask = { workspaceId: evals.workspaceId, placement };
+  expect((await planNodes(evals.store.sql, ask)).map(({ name, state, slots }) => [name, state, slots])).toEqual([
+    ["a", "active", 2],
+    ["b", "offline", 2],
+  ]);
+  await expect(planNodes(evals.store.sql, { ...ask, placement: { ...placement, nodes: ["z"] } })).rejects.toMatchObject(
+    {
+      code: "not_found",
+    },
+  );
 });
