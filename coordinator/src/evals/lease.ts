@@ -48,7 +48,7 @@ export interface Leased {
 /** See the guarantees above. */
 export async function lease(tx: Tx, row: EvalRow, input: LeaseInput): Promise<Leased> {
   if (row.total === 0) return makeLate(tx, row, input.fleet);
-  const odd = oddDevices(input.fleet);
+  const odd = oddDevices(row, input.fleet);
   if (odd.length > 0) return quarantine(tx, row, input, odd);
   if (row.placement.mode === "each" && (await giveUpOrphans(tx, row, input.fleet))) return leased({ hasMore: true });
   const out = input.open.reduce((sum, batch) => sum + batch.out, 0);
@@ -79,7 +79,7 @@ async function makeLate(tx: Tx, row: EvalRow, fleet: Fleet): Promise<Leased> {
   return leased({ isNews: true, hasMore: true });
 }
 
-function oddDevices({ active, joined }: Fleet): readonly JoinedNode[] {
+function oddDevices({ placement }: EvalRow, { active, joined }: Fleet): readonly JoinedNode[] {
   const isActive = (node: JoinedNode): boolean => active.some(({ id }) => id === node.nodeId);
   const odd = joined.filter((node) => isActive(node) && isOdd(node));
   // What fails everywhere is no device's fault.
@@ -87,7 +87,10 @@ function oddDevices({ active, joined }: Fleet): readonly JoinedNode[] {
     const node = joined.find(({ nodeId }) => nodeId === id);
     return node === undefined || (node.infraInARow === 0 && !odd.includes(node));
   };
-  return active.some(isWell) ? odd : [];
+  if (!active.some(isWell)) return [];
+  // As many stay as the placement needs at least: with fewer it would wait for ever.
+  const needed = placement.mode === "mirror" ? placement.copies : 1;
+  return odd.toSorted((a, b) => b.infraInARow - a.infraInARow).slice(0, Math.max(0, active.length - needed));
 }
 
 async function quarantine(tx: Tx, row: EvalRow, { open }: LeaseInput, odd: readonly JoinedNode[]): Promise<Leased> {
@@ -102,12 +105,11 @@ async function quarantine(tx: Tx, row: EvalRow, { open }: LeaseInput, odd: reado
   return leased({ isNews: true, stopped, hasMore: true });
 }
 
-async function releaseUnits(tx: Tx, { placement }: EvalRow, runIds: readonly string[]): Promise<number> {
+async function releaseUnits(tx: Tx, { placement }: EvalRow, runIds: readonly string[]): Promise<void> {
   const isEach = Number(placement.mode === "each");
-  const rows = await tx`
+  await tx`
     UPDATE eval_units SET run_id = NULL, node_id = CASE WHEN ${isEach} = 1 THEN node_id END
     WHERE run_id = ANY (${[...runIds]}) AND NOT settled AND run_id IS NOT NULL`;
-  return rows.count;
 }
 
 // What must run on a device that is not to run it any more has that as its result.
@@ -137,8 +139,8 @@ async function giveUpOrphans(tx: Tx, row: EvalRow, { devices, joined }: Fleet): 
   return units.length > 0;
 }
 
-function hasIdle({ active, room, batchRoom }: Fleet): boolean {
-  return batchRoom > 0 && active.some(({ id }) => room(id) > 0);
+function hasIdle(fleet: Fleet): boolean {
+  return fleet.batchRoom > 0 && fleet.active.some(({ id }) => fleet.room(id) > 0);
 }
 
 async function leaseOpen(
@@ -147,25 +149,31 @@ async function leaseOpen(
   { fleet, deps }: LeaseInput,
   waiting: number,
 ): Promise<readonly string[]> {
-  const { active, batchRoom } = fleet;
-  const rooms = active
-    .map(({ id, slots }) => ({ nodeId: id, slots, free: fleet.room(id) }))
-    .filter(({ free }) => free > 0);
-  const sizes = planSizes(rooms, {
-    open: waiting,
+  const { active } = fleet;
+  const rules = {
     slots: active.reduce((sum, { slots }) => sum + slots, 0),
     parallel: row.settings.parallel,
     isFailFast: row.settings.fail_fast,
-    batches: batchRoom,
-  });
-  const queued: string[] = [];
+  };
   const activeIds = active.map(({ id }) => id);
-  for (const device of active) {
-    const units = await pickUnits(tx, row, { id: device.id, activeIds }, sizes.get(device.id) ?? []);
-    const batches = units.map((each): NewBatch => ({ device, phase: "units", units: each, isDuplicate: false }));
-    // At once, so that the next device picks others.
-    queued.push(...(await insertBatches(tx, row, batches, deps)));
-  }
+  const queued: string[] = [];
+  const left = new Map(active.map(({ id }) => [id, fleet.room(id)]));
+  let open = waiting;
+  const give = async (devices: readonly EvalDevice[]): Promise<void> => {
+    const rooms = devices.map(({ id, slots }) => ({ nodeId: id, slots, free: left.get(id) ?? 0 }));
+    const sizes = planSizes(rooms, { ...rules, open, batches: fleet.batchRoom - queued.length });
+    for (const device of devices) {
+      const units = await pickUnits(tx, row, { id: device.id, activeIds }, sizes.get(device.id) ?? []);
+      const batches = units.map((each): NewBatch => ({ device, phase: "units", units: each, isDuplicate: false }));
+      // At once, so that the next device picks others.
+      queued.push(...(await insertBatches(tx, row, batches, deps)));
+      left.set(device.id, (left.get(device.id) ?? 0) - batches.length);
+      open -= units.reduce((sum, each) => sum + each.length, 0);
+    }
+  };
+  await give(active);
+  // What one device may not run, another may.
+  for (const device of active) if (open > 0 && (left.get(device.id) ?? 0) > 0) await give([device]);
   return queued;
 }
 
@@ -174,20 +182,27 @@ async function leaseStuck(tx: Tx, row: EvalRow, { open, fleet, deps }: LeaseInpu
   const isAway = (batch: OpenBatch): boolean =>
     !fleet.devices.some(({ id, state }) => id === batch.nodeId && isThere(state));
   const away = open.filter((batch) => batch.phase === "units" && batch.out > 0 && isAway(batch));
-  if (away.length > 0) {
-    const released = await releaseUnits(
-      tx,
-      row,
-      away.map((batch) => batch.runId),
-    );
-    return released > 0 ? leased({ hasMore: true }) : undefined;
-  }
+  if (away.length > 0) return releaseAway(tx, row, away);
   // Of the other placements, only this one lets a unit run on any device.
   if (row.placement.mode !== "spread" || !row.settings.duplicate_stragglers || row.settings.fail_fast) return undefined;
   const slow = await slowBatches(tx, row.id, open);
   const batches = await duplicatesOf(tx, slow, fleet);
   if (batches.length === 0) return undefined;
   return leased({ queued: await insertBatches(tx, row, batches, deps) });
+}
+
+// What had begun may still give a result, which counts if it is the first; what had not is not to begin later.
+async function releaseAway(tx: Tx, row: EvalRow, away: readonly OpenBatch[]): Promise<Leased> {
+  await releaseUnits(
+    tx,
+    row,
+    away.map((batch) => batch.runId),
+  );
+  await stopBatches(
+    tx,
+    away.filter((batch) => batch.isQueued).map((batch) => batch.runId),
+  );
+  return leased({ hasMore: true });
 }
 
 function isThere(state: EvalDevice["state"]): boolean {
