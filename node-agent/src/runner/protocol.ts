@@ -123,6 +123,9 @@ export type FromRunner =
   | { readonly kind: "event"; readonly runId: string; readonly epoch: number; readonly event: EvalEvent }
   | { readonly kind: "end"; readonly runId: string; readonly epoch: number; readonly end: RunEnd };
 
+/** What a runner says of one of its runs. */
+export type FromRun = Extract<FromRunner, { readonly runId: string }>;
+
 /** Narrows what came over the channel; the other end is our own program, so its kind decides. */
 export function isFromRunner(value: unknown): value is FromRunner {
   return isObject(value) && typeof value["kind"] === "string";

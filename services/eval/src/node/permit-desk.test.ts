@@ -1,3 +1,5 @@
+import { setMaxListeners } from "node:events";
+
 import { MeshError } from "@mesh/kernel";
 import { FakeClock } from "@mesh/kernel/testing";
 import { ProviderError, ProviderRegistry, type StreamConfig, type StreamProvider } from "@mesh/llm";
@@ -7,6 +9,7 @@ import { gatedProviders, type ModelGate } from "../run/model-gate.ts";
 import { type PermitAnswer, PermitDesk, type PermitQuestion } from "./permit-desk.ts";
 
 const NEVER = new AbortController().signal;
+setMaxListeners(0, NEVER);
 const FINE: PermitAnswer = { granted: 1, waitMs: 0 };
 
 let clock: FakeClock;
@@ -138,8 +141,8 @@ const CONFIG: StreamConfig = {
   messages: [],
 };
 
-function failing(error: Error): ProviderRegistry {
-  const provider: StreamProvider = { protocol: "openai-completions", stream: () => Promise.reject(error) };
+function failing(fault: Error): ProviderRegistry {
+  const provider: StreamProvider = { protocol: "openai-completions", stream: () => Promise.reject(fault) };
   return gatedProviders(new ProviderRegistry([provider]), gate(false));
 }
 
