@@ -7,3 +7,18 @@ export type { EvalDeps, EvalOutcome, EvalRequest } from "./eval-request.ts";
 export { type EvalInput, inputFromText, parseInput } from "./eval-input.ts";
 export { runEval } from "./run-eval.ts";
 export type { ModelCalls } from "./local-host.ts";
+export {
+  type EvalRemote,
+  exitCodeOf,
+  planOf,
+  RemoteBook,
+  type RemoteEnd,
+  type RemoteResult,
+  type RemoteStart,
+  type RemoteSuite,
+  runRemoteEval,
+} from "./remote-eval.ts";
+export { writeReport, writeStepSummary } from "./write-report.ts";
+export { readContextFile } from "./prepare.ts";
+export { fileSources } from "../load/attachment.ts";
+export type { StartRow } from "../report/log-row.ts";

@@ -16,6 +16,10 @@ export interface StartRow {
   readonly input: string;
   readonly total_cases: number;
   readonly runs: number;
+  /** The eval on a coordinator whose log this is; absent for one of this machine. */
+  readonly eval_id?: string;
+  /** On how many devices each run was made, where that is more than one. */
+  readonly copies?: number;
   /** Digest over the ids and digests of all cases. */
   readonly suite: string;
   readonly environment: JsonObject;
