@@ -18,7 +18,9 @@ export {
   type RemoteSuite,
   runRemoteEval,
 } from "./remote-eval.ts";
-export { writeReport, writeStepSummary } from "./write-report.ts";
-export { readContextFile } from "./prepare.ts";
+export { printJsonReport, writeReport } from "./write-report.ts";
+export { casesOf } from "../load/load-cases.ts";
+export { readContextFile, readEvalApp } from "./prepare.ts";
 export { fileSources } from "../load/attachment.ts";
-export type { StartRow } from "../report/log-row.ts";
+export type { CaseResult } from "../result.ts";
+export { readResult, type StartRow } from "../report/log-row.ts";
