@@ -90,11 +90,23 @@ const SETTINGS: StoredEvalSettings = {
 
 /** Locks an eval for the rest of the transaction; undefined when it is gone, or `skip` is set and somebody else holds it. */
 export async function lockEval(tx: Tx, evalId: string, skip = false): Promise<EvalRow | undefined> {
-  const [row] = await tx<EvalRow[]>`
+  return toRow(await tx<EvalRow[]>`${selectEval(tx, evalId)} FOR UPDATE ${skip ? tx`SKIP LOCKED` : tx``}`);
+}
+
+/** Reads an eval as it is. */
+export async function readEval(sql: Sql, evalId: string): Promise<EvalRow | undefined> {
+  return toRow(await sql<EvalRow[]>`${selectEval(sql, evalId)}`);
+}
+
+function selectEval(sql: Sql | Tx, evalId: string): ReturnType<Sql> {
+  return sql`
     SELECT id, workspace_id, name, assistant_id, app_name, bundle_digest, nonce, placement, settings, state, phase, reason, cases,
       last_seq, total, passed + failed + errors + timeouts + skipped AS settled, failed + errors + timeouts AS unpassed, fate,
       batch_failures, created_by
-    FROM evals WHERE id = ${evalId} FOR UPDATE ${skip ? tx`SKIP LOCKED` : tx``}`;
+    FROM evals WHERE id = ${evalId}`;
+}
+
+function toRow([row]: readonly EvalRow[]): EvalRow | undefined {
   if (row === undefined) return undefined;
   return { ...row, placement: { ...PLACEMENT, ...row.placement }, settings: { ...SETTINGS, ...row.settings } };
 }

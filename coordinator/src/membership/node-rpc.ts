@@ -10,6 +10,10 @@ import { isObject, MeshError, retryable, type Service } from "@mesh/kernel";
 import {
   BundleChunk,
   BundleChunkRequest,
+  EvalBatchPart,
+  EvalBatchRequest,
+  EvalPermitAnswer,
+  EvalPermitRequest,
   Hello,
   HelloAnswer,
   SecretsAnswer,
@@ -19,6 +23,8 @@ import {
 } from "@mesh/proto";
 import { databaseError, type Sql, type Store } from "@mesh/store";
 
+import { createBatchReader } from "../evals/batch-rpc.ts";
+import { evalPermit } from "../evals/permit-rpc.ts";
 import { storableText, storableValue } from "../runs/storable.ts";
 import { readSavedPart } from "../runs/waiting-store.ts";
 import { PROTOCOL } from "./enrolment.ts";
@@ -49,6 +55,7 @@ export interface NodeRpcDeps {
 
 /** The responder of one replica. */
 export function createNodeRpc(deps: NodeRpcDeps): Service {
+  const batches = createBatchReader(deps.store.sql);
   const methods: Readonly<Record<string, (digest: string, data: Uint8Array) => Promise<Uint8Array>>> = {
     hello: async (digest, data) => HelloAnswer.encode(await hello(deps, digest, Hello.decode(data))).finish(),
     bundle: async (digest, data) =>
@@ -57,6 +64,10 @@ export function createNodeRpc(deps: NodeRpcDeps): Service {
       SecretsAnswer.encode(await secrets(deps, digest, SecretsRequest.decode(data))).finish(),
     state: async (digest, data) =>
       StatePart.encode(await savedPart(deps.store.sql, digest, StateRequest.decode(data))).finish(),
+    eval_batch: async (digest, data) =>
+      EvalBatchPart.encode(await batches.part(digest, EvalBatchRequest.decode(data))).finish(),
+    eval_permit: async (digest, data) =>
+      EvalPermitAnswer.encode(await evalPermit(deps.store.sql, digest, EvalPermitRequest.decode(data))).finish(),
   };
   return {
     name: "node-rpc",

@@ -114,11 +114,11 @@ export async function listRunsOfTask(
     WHERE r.task_id = ${taskId} ${before === "" ? sql`` : sql`AND r.id < ${before}`} ORDER BY r.id DESC LIMIT ${limit}`;
 }
 
-/** A page of runs, newest first. */
+/** A page of runs, newest first; batches of evals are not among them. */
 export async function listRuns(sql: Sql, filter: RunFilter): Promise<readonly RunRow[]> {
   return sql<RunRow[]>`
     SELECT ${columns(sql)} FROM runs r LEFT JOIN nodes n ON n.id = r.node_id
-    WHERE r.workspace_id = ${filter.workspaceId}
+    WHERE r.workspace_id = ${filter.workspaceId} AND r.eval_id IS NULL
       ${filter.state === "" ? sql`` : sql`AND r.state = ${filter.state}`}
       ${filter.nodeId === "" ? sql`` : sql`AND r.node_id = ${filter.nodeId}`}
       ${filter.assistants === undefined ? sql`` : sql`AND r.assistant_id = ANY (${[...filter.assistants]})`}

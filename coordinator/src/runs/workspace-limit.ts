@@ -42,7 +42,7 @@ export async function loadLimits(tx: Tx, creating: readonly string[]): Promise<W
         THEN coalesce((SELECT a.runs FROM active a WHERE a.workspace_id = w.id), 0) ELSE 0 END AS active,
       CASE WHEN w.settings ? 'max_runs_per_day' AND w.id = ANY (${[...creating]}) THEN (
         SELECT count(*) FILTER (WHERE n.created_at > now() - interval '24 hours')::int FROM (
-          SELECT r.created_at FROM runs r WHERE r.workspace_id = w.id
+          SELECT r.created_at FROM runs r WHERE r.workspace_id = w.id AND r.eval_id IS NULL
           ORDER BY r.id DESC LIMIT (w.settings ->> 'max_runs_per_day')::int
         ) n
       ) ELSE 0 END AS today

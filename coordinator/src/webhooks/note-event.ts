@@ -51,7 +51,7 @@ export async function noteEvent(
     WHERE w.workspace_id = ${workspaceId} AND ${wants(tx, tx`${type}::text`)}`;
 }
 
-/** Writes the events of runs whose rows this transaction has changed already. */
+/** Writes the events of runs whose rows this transaction has changed already; batches of evals are no news. */
 export async function noteRunEvents(
   tx: Tx,
   events: readonly { readonly runId: string; readonly type: Extract<WebhookEvent, `run.${string}`> }[],
@@ -67,7 +67,7 @@ export async function noteRunEvents(
     INSERT INTO webhook_deliveries (webhook_id, event, body)
     SELECT w.id, e.type, ${eventBody(tx, tx`e.type`, data)}
     FROM unnest(${events.map((event) => event.runId)}::text[], ${events.map((event) => event.type)}::text[]) AS e (run_id, type)
-    JOIN runs r ON r.id = e.run_id JOIN webhooks w ON w.workspace_id = r.workspace_id AND ${wants(tx, tx`e.type`)}`;
+    JOIN runs r ON r.id = e.run_id AND r.eval_id IS NULL JOIN webhooks w ON w.workspace_id = r.workspace_id AND ${wants(tx, tx`e.type`)}`;
 }
 
 /** What runs in these states tell; a cancelled one is no news to whoever cancelled it. */

@@ -58,6 +58,7 @@ const STATEMENTS: readonly string[] = [
   )`,
   `CREATE UNIQUE INDEX eval_cases_once ON eval_cases (eval_id, case_id)`,
   // node_id: the device that a placement ties the unit to. run_id: the newest batch that has it. settled: it has its result.
+  // attempts: results that did not count, since something outside of the assistant failed. losses: batches that ended without its result.
   `CREATE TABLE eval_units (
     eval_id text NOT NULL REFERENCES evals ON DELETE CASCADE,
     ordinal integer NOT NULL,
@@ -66,6 +67,7 @@ const STATEMENTS: readonly string[] = [
     node_id text,
     run_id text,
     attempts integer NOT NULL DEFAULT 0,
+    losses integer NOT NULL DEFAULT 0,
     tried_nodes text[] NOT NULL DEFAULT '{}',
     settled boolean NOT NULL DEFAULT false,
     PRIMARY KEY (eval_id, ordinal, run, copy)
