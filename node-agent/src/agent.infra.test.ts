@@ -1,29 +1,23 @@
 /** The whole agent against a real nats-server and a scripted coordinator. */
 
-import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 
 import { bundleApp, demoAppDirectory, readAppDirectory } from "@mesh/assistants";
-import { nodeDigest } from "@mesh/bus";
 import { type TestNats, testNats } from "@mesh/bus/testing";
 import { until } from "@mesh/kernel";
 import { sequentialIds } from "@mesh/kernel/testing";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 
-import { loadOrCreateKey } from "./join/node-key.ts";
 import { SMALL_HEAP_FLAGS } from "./heap-flags.ts";
-import { writeNodeFile } from "./join/node-file.ts";
-import { programOf } from "./program.ts";
-import { CoordinatorStub } from "./testing/coordinator-stub.ts";
+import { AgentRig, childrenOf, isAlive, kill } from "./testing/agent-rig.ts";
+import type { CoordinatorStub } from "./testing/coordinator-stub.ts";
 
 const ids = sequentialIds();
 let nats: TestNats;
-let dataDir: string;
+let rig: AgentRig;
 let stub: CoordinatorStub;
 let bundle: string;
-const agents: ChildProcess[] = [];
 
 beforeAll(async () => {
   nats = await testNats();
@@ -32,64 +26,16 @@ afterAll(async () => {
   await nats.stop();
 });
 beforeEach(async () => {
-  dataDir = mkdtempSync(join(tmpdir(), "yao-agent-"));
-  const key = loadOrCreateKey(dataDir);
-  const digest = nodeDigest(key.nkey);
-  const { jwt, expiresAt } = await nats.trust.issueNode({ nkey: key.nkey, digest, ttlMs: 3_600_000 });
-  writeNodeFile(dataDir, {
-    url: "http://127.0.0.1:9",
-    node_id: "node_1",
-    name: "stub",
-    digest,
-    jwt,
-    issued_at: new Date().toISOString(),
-    expires_at: new Date(expiresAt).toISOString(),
-    nats_urls: [nats.server.url],
-    nats_path: "/nats",
-    slots: 0,
-  });
-  stub = new CoordinatorStub({ bus: await nats.connect(), admin: nats.admin, digest });
-  await stub.start();
+  rig = await AgentRig.open(nats);
+  ({ stub } = rig);
   bundle = stub.addBundle(bundleApp(await readAppDirectory(demoAppDirectory)).bytes);
 });
 afterEach(async () => {
-  await Promise.all(agents.splice(0).map((agent) => kill(agent, "SIGKILL")));
-  await stub.stop();
-  rmSync(dataDir, { recursive: true, force: true });
+  await rig[Symbol.asyncDispose]();
 });
 
-async function startAgent(env: Record<string, string> = {}, module = "main"): Promise<ChildProcess> {
-  const program = programOf(module, import.meta.url);
-  return await launch([...program.execArgv, program.path], env);
-}
-
-async function launch(args: readonly string[], env: Record<string, string> = {}): Promise<ChildProcess> {
-  const agent = spawn(process.execPath, args, {
-    env: { ...process.env, YAO_NODE_DATA: dataDir, YAO_NODE_LOG_LEVEL: "silent", ...env },
-    stdio: ["ignore", "inherit", "inherit", "ipc"],
-  });
-  agents.push(agent);
-  await new Promise<void>((resolve, reject) => {
-    agent.once("message", () => resolve());
-    agent.once("exit", (code) => reject(new Error(`agent exited with ${code}`)));
-  });
-  return agent;
-}
-
-async function kill(agent: ChildProcess, signal: NodeJS.Signals): Promise<number | null> {
-  if (agent.exitCode !== null || agent.signalCode !== null) return agent.exitCode;
-  const exited = new Promise<number | null>((resolve) => agent.once("exit", (code) => resolve(code)));
-  agent.kill(signal);
-  return await exited;
-}
-
-/** Processes whose parent is `pid`. */
-function childrenOf(pid: number): number[] {
-  return readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ").filter(Boolean).map(Number);
-}
-
 test("a run is executed and its events arrive once and in order", async () => {
-  await startAgent();
+  await rig.start();
   const run_id = ids.next("run");
   await stub.work({ run_id, bundle_digest: bundle, input: "/count 20" });
   const end = await stub.end(run_id);
@@ -101,15 +47,15 @@ test("a run is executed and its events arrive once and in order", async () => {
 });
 
 test("a run in progress fails as node_restarted after kill -9 of the agent, with everything before it kept", async () => {
-  const agent = await startAgent();
+  const agent = await rig.start();
   const run_id = ids.next("run");
   await stub.work({ run_id, bundle_digest: bundle, input: "/slow 60s" });
   await until(() => stub.kinds(run_id).filter((kind) => kind === "message").length > 5, { what: "output" });
-  const runners = childrenOf(agent.pid!);
+  const runners = childrenOf(agent);
   expect(runners.length).toBeGreaterThan(0);
   await kill(agent, "SIGKILL");
   await until(() => runners.every((pid) => !isAlive(pid)), { what: "the runner to end with its agent" });
-  await startAgent();
+  await rig.start();
   const end = await stub.end(run_id);
   expect(end).toMatchObject({ state: "failed", error: { code: "node_restarted" } });
   await stub.work({ run_id, bundle_digest: bundle, input: "/noop" }, "again");
@@ -120,11 +66,11 @@ test("a run in progress fails as node_restarted after kill -9 of the agent, with
 });
 
 test("kill -9 of a runner fails its run as runner_crashed and the next run gets a fresh one", async () => {
-  const agent = await startAgent();
+  const agent = await rig.start();
   const run_id = ids.next("run");
   await stub.work({ run_id, bundle_digest: bundle, input: "/slow 60s" });
   await until(() => stub.kinds(run_id).includes("run.started"), { what: "the run to start" });
-  for (const pid of childrenOf(agent.pid!)) process.kill(pid, "SIGKILL");
+  for (const pid of childrenOf(agent)) process.kill(pid, "SIGKILL");
   const end = await stub.end(run_id);
   expect(end).toMatchObject({ state: "failed", error: { code: "runner_crashed" } });
   expect(JSON.stringify(end)).toContain("SIGKILL");
@@ -134,7 +80,7 @@ test("kill -9 of a runner fails its run as runner_crashed and the next run gets 
 });
 
 test("cancel stops a run; its time-out does too", async () => {
-  await startAgent();
+  await rig.start();
   const [cancelled, late] = [ids.next("run"), ids.next("run")];
   await stub.work({ run_id: cancelled, bundle_digest: bundle, input: "/slow 60s" });
   await stub.work({ run_id: late, bundle_digest: bundle, input: "/slow 60s", timeout_ms: 700 });
@@ -145,7 +91,7 @@ test("cancel stops a run; its time-out does too", async () => {
 });
 
 test("SIGTERM ends runs, sends what is left, says goodbye and exits with 0", async () => {
-  const agent = await startAgent();
+  const agent = await rig.start();
   const run_id = ids.next("run");
   await stub.work({ run_id, bundle_digest: bundle, input: "/slow 60s" });
   await until(() => stub.kinds(run_id).includes("run.started"), { what: "the run to start" });
@@ -155,7 +101,7 @@ test("SIGTERM ends runs, sends what is left, says goodbye and exits with 0", asy
 });
 
 test("heartbeats go on while the main thread is stuck", async () => {
-  const agent = await startAgent({}, "testing/blocked-agent");
+  const agent = await rig.start({}, "blocked-agent");
   await until(() => stub.beats.length > 2, { what: "heartbeats" });
   const before = stub.beats.length;
   agent.send({ blockMs: 3_000 });
@@ -168,14 +114,14 @@ test("heartbeats go on while the main thread is stuck", async () => {
 });
 
 test("a removed node ends with exit code 77", async () => {
-  const agent = await startAgent();
+  const agent = await rig.start();
   stub.refused = "removed";
   const code = await new Promise((resolve) => agent.once("exit", resolve));
   expect(code).toBe(77);
 });
 
 test("after the server was killed and its store deleted, uncommitted events are sent again", async () => {
-  await startAgent();
+  await rig.start();
   const run_id = ids.next("run");
   await stub.work({ run_id, bundle_digest: bundle, input: "/count 100 every 50ms" });
   await until(() => stub.kinds(run_id).length > 5, { what: "output" });
@@ -194,7 +140,7 @@ test("after the server was killed and its store deleted, uncommitted events are 
 const built = join(import.meta.dirname, "../dist/main.js");
 
 test.skipIf(!existsSync(built))("the built agent starts work within milliseconds and is small when idle", async () => {
-  const agent = await launch([...SMALL_HEAP_FLAGS, built]);
+  const agent = await rig.launch([...SMALL_HEAP_FLAGS, built]);
   const latencies: number[] = [];
   for (let i = 0; i < 60; i += 1) {
     const run_id = ids.next("run");
@@ -209,7 +155,7 @@ test.skipIf(!existsSync(built))("the built agent starts work within milliseconds
     `work published to first event stored: p50 ${sorted[25]?.toFixed(1)} ms, max ${sorted.at(-1)?.toFixed(1)} ms`,
   );
   await kill(agent, "SIGTERM");
-  const idle = await launch([...SMALL_HEAP_FLAGS, built]);
+  const idle = await rig.launch([...SMALL_HEAP_FLAGS, built]);
   const before = stub.beats.length;
   await until(() => stub.beats.length > before + 20, { what: "heartbeats" });
   const status = readFileSync(`/proc/${idle.pid}/status`, "utf8");
@@ -217,12 +163,3 @@ test.skipIf(!existsSync(built))("the built agent starts work within milliseconds
   console.log(`idle agent: ${rssMb.toFixed(0)} MB RSS`);
   expect(rssMb).toBeLessThan(100);
 });
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch {
-    return false;
-  }
-}

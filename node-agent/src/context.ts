@@ -1,6 +1,7 @@
 /** Builds the parts of an agent and ties them together; the only place that knows all of them. */
 
 import { randomUUID } from "node:crypto";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 
 import { type Clock, MeshError } from "@mesh/kernel";
@@ -8,6 +9,8 @@ import type { Resume } from "@mesh/runtime";
 import {
   BundleChunk,
   BundleChunkRequest,
+  EvalBatchPart,
+  EvalBatchRequest,
   type HelloAnswer,
   type RunLease,
   type RunProgress,
@@ -20,6 +23,7 @@ import {
 import { BundleCache } from "./bundle/bundle-cache.ts";
 import { askState } from "./executor/ask-state.ts";
 import { allowedEnv } from "./executor/allowed-env.ts";
+import { askPermit, fetchEvalBatch } from "./executor/eval-batch.ts";
 import { Executor } from "./executor/executor.ts";
 import { fetchSavedState } from "./executor/saved-state.ts";
 import { createFiles, type NodeFiles } from "./files/node-files.ts";
@@ -38,7 +42,7 @@ import type { AgentLog } from "./log.ts";
 import { RunnerPool } from "./runner/runner-pool.ts";
 import { Sender } from "./sender/sender.ts";
 import { AGENT_VERSION, PROTOCOL } from "./version.ts";
-import { workspacePath } from "./workspace/workspace-path.ts";
+import { evalScratchPath, evalsPath, workspacePath } from "./workspace/workspace-path.ts";
 
 /** What an agent is built from. */
 export interface ContextInput {
@@ -92,6 +96,8 @@ export async function createContext(input: ContextInput): Promise<Context> {
   const later: Later = { parts: undefined };
   const bootId = randomUUID();
   const slots = input.slots ?? record.slots;
+  // What runners of an agent that was killed have left.
+  await rm(evalsPath(dataDir), { recursive: true, force: true });
   const journal = await Journal.open({ dir: journalPath(dataDir), clock, log });
   const certainty = new Certainty(clock);
   const ask = (method: string, data: Uint8Array, signal: AbortSignal): Promise<Uint8Array> =>
@@ -149,6 +155,10 @@ function createExecutor(
     fetchSavedState(async (part) =>
       StatePart.decode(await ask("state", StateRequest.encode({ run_id, epoch, part }).finish(), signal)),
     );
+  const evalBatch = ({ runId: run_id, epoch }: RunLog, signal: AbortSignal): Promise<string> =>
+    fetchEvalBatch(async (part) =>
+      EvalBatchPart.decode(await ask("eval_batch", EvalBatchRequest.encode({ run_id, epoch, part }).finish(), signal)),
+    );
   return new Executor(
     {
       journal: parts.journal,
@@ -159,8 +169,12 @@ function createExecutor(
       bundlePath: (digest, signal) => bundles.path(digest, signal),
       secrets,
       savedState,
+      evalBatch,
+      askPermit: (run, question, signal) =>
+        askPermit(run, question, { link: started(parts.later).link, clock }, signal),
       askState: (run, question, signal) => askState(run, question, started(parts.later).link, signal),
       workspaceDir: (id) => workspacePath(dataDir, id),
+      scratchDir: (id) => evalScratchPath(dataDir, id),
       isCertain: () => parts.certainty.isCertain,
       changed: () => parts.later.parts?.heartbeats.changed(),
       began: files.runBegan,

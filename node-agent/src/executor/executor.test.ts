@@ -59,6 +59,7 @@ async function startNode(slots = 2): Promise<Node> {
         warm: () => undefined,
         stop: async () => undefined,
         run: (job, listener) => {
+          if ("batch" in job) throw new Error("no evals here");
           const run: Started = { job, listener, isCancelled: false };
           started.push(run);
           const cancel = (): void => {
@@ -81,6 +82,9 @@ async function startNode(slots = 2): Promise<Node> {
         if (saved === undefined) throw new MeshError("failed_precondition", "this device does not hold the run");
         return saved;
       },
+      evalBatch: () => Promise.reject(new MeshError("unimplemented", "no evals here")),
+      askPermit: () => Promise.reject(new MeshError("unimplemented", "no evals here")),
+      scratchDir: (id) => `/evals/${id}`,
       askState: (_run, { args }) => Promise.resolve([...args]),
       isCertain: () => isCertain,
       changed: () => undefined,

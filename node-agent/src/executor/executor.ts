@@ -181,32 +181,18 @@ export class Executor {
   }
 
   #begin(run: RunLog): void {
-    const { journal, runners, clock, log, env, bundlePath, secrets, savedState, askState, workspaceDir, isCertain } =
-      this.#deps;
+    const { log, began, ended, changed: _changed, ...deps } = this.#deps;
     const lost = (other: RunLog): void => this.drop(other);
     const over = (): void => {
       this.#sessions.delete(run.key);
-      this.#deps.ended(run.item.workspace_id, run.runId);
+      if (!run.item.eval) ended(run.item.workspace_id, run.runId);
       this.#idle();
       this.#deps.changed();
     };
-    const session = new RunSession(run, {
-      journal,
-      runners,
-      clock,
-      log,
-      env,
-      bundlePath,
-      secrets,
-      savedState,
-      askState,
-      workspaceDir,
-      isCertain,
-      lost,
-      over,
-    });
+    const session = new RunSession(run, { ...deps, log, lost, over });
     this.#sessions.set(run.key, session);
-    this.#deps.began(run.item.workspace_id, run.runId);
+    // An eval leaves the workspace's files alone.
+    if (!run.item.eval) began(run.item.workspace_id, run.runId);
     log.info({ runId: run.runId, leaseEpoch: run.epoch, assistant: run.item.assistant_id }, "run accepted");
     if (this.#earlyCancels.delete(run.key)) session.cancel("cancelled before it arrived");
     else session.begin();

@@ -23,7 +23,16 @@ import type { Journal } from "../journal/journal.ts";
 import { ASKED_KIND, STATE_KIND, TERMINAL_KIND } from "../journal/replay.ts";
 import type { RunLog } from "../journal/run-log.ts";
 import type { AgentLog } from "../log.ts";
-import type { RunEnd, RunJob, StateQuestion, StateReply } from "../runner/protocol.ts";
+import type {
+  EvalEvent,
+  EvalJob,
+  Job,
+  PermitQuestion,
+  RunEnd,
+  RunJob,
+  StateQuestion,
+  StateReply,
+} from "../runner/protocol.ts";
 import type { RunHandle, RunnerPool } from "../runner/runner-pool.ts";
 import { endBody } from "./end-body.ts";
 import { RunOutput } from "./run-output.ts";
@@ -42,8 +51,14 @@ export interface SessionDeps {
   readonly savedState: (run: RunLog, signal: AbortSignal) => Promise<Resume>;
   /** Asks the coordinator about the state of the run's workspace. */
   readonly askState: (run: RunLog, question: StateQuestion, signal: AbortSignal) => Promise<Json | undefined>;
+  /** What a run that is a batch of an eval executes. */
+  readonly evalBatch: (run: RunLog, signal: AbortSignal) => Promise<string>;
+  /** Asks the coordinator whether a batch may call a model. */
+  readonly askPermit: (run: RunLog, question: PermitQuestion, signal: AbortSignal) => Promise<PermitAnswer>;
   /** Throws for an id that is none. */
   readonly workspaceDir: (workspaceId: string) => string;
+  /** Where evals of a workspace keep files while they run; throws for an id that is none. */
+  readonly scratchDir: (workspaceId: string) => string;
   /** Whether a run that was just given to this device is still its own without asking. */
   readonly isCertain: () => boolean;
   /** The coordinator says that another device has the run now. */
@@ -51,6 +66,15 @@ export interface SessionDeps {
   /** Called once, when the run has ended or was dropped. */
   readonly over: (session: RunSession) => void;
 }
+
+/** How many calls may be made; with none, when to ask again. */
+export interface PermitAnswer {
+  readonly granted: number;
+  readonly waitMs: number;
+}
+
+// A batch of one event must fit into one message of the bus (1 MB).
+const MAX_EVAL_EVENT_CHARS = 256 * 1024;
 
 /** A run in progress; see above. */
 export class RunSession {
@@ -128,19 +152,27 @@ export class RunSession {
       this.abort("timeout", `the run took longer than its time-out of ${Math.round(data.timeoutMs / 1000)} s`);
     });
     const { signal } = this.#over;
-    const [bundlePath, secrets, resume] = await Promise.all([
+    const [bundlePath, secrets, resume, batch] = await Promise.all([
       this.#deps.bundlePath(run.item.bundle_digest, signal),
       // Asking for secrets is asking for the lease: only its holder is answered.
       run.item.needs_secrets || !this.#deps.isCertain() ? this.#deps.secrets(run, signal) : NO_SECRETS,
       run.item.resume ? this.#deps.savedState(run, signal) : undefined,
+      run.item.eval ? this.#deps.evalBatch(run, signal) : undefined,
     ]);
     if (signal.aborted) return;
     const job = this.#job(data, bundlePath, secrets);
-    this.#handle = this.#deps.runners.run(resume === undefined ? job : { ...job, resume }, {
+    this.#hand(batch === undefined ? { ...job, ...(resume !== undefined && { resume }) } : this.#evalJob(job, batch));
+  }
+
+  #hand(job: Job): void {
+    this.#handle = this.#deps.runners.run(job, {
       started: () => this.#started(),
       message: (message) => this.#message(message),
       state: (piece) => this.#keepState(piece),
-      asked: (question) => this.#asked(question),
+      asked: (question) => replied(this.#deps.askState(this.run, question, this.#over.signal)),
+      permit: (question) =>
+        replied(this.#deps.askPermit(this.run, question, this.#over.signal).then((permit) => ({ ...permit }))),
+      event: (event) => this.#evalEvent(event),
       ended: (end) => this.end(end),
       crashed: (reason) => this.end(this.#isCancelling ? { state: "cancelled" } : crashed(reason)),
     });
@@ -165,6 +197,12 @@ export class RunSession {
     };
   }
 
+  #evalJob(job: RunJob, batch: string): EvalJob {
+    const { runId, epoch, workspaceId, connectors, env, bundleDigest, bundlePath } = job;
+    const scratchDir = this.#deps.scratchDir(workspaceId);
+    return { runId, epoch, workspaceId, connectors, env, bundleDigest, bundlePath, batch, scratchDir };
+  }
+
   #started(): void {
     if (this.#over.signal.aborted) return;
     const body = JSON.stringify({ at: rfc3339(this.#deps.clock.now()), attempt: this.run.item.attempt });
@@ -175,14 +213,15 @@ export class RunSession {
     if (!this.#over.signal.aborted) this.#write(() => this.#output.write(message));
   }
 
-  async #asked(question: StateQuestion): Promise<StateReply> {
-    try {
-      const result = await this.#deps.askState(this.run, question, this.#over.signal);
-      return result === undefined ? {} : { result };
-    } catch (thrown) {
-      const { code, message } = MeshError.from(thrown);
-      return { error: { code, message } };
-    }
+  // A result is there as soon as its unit has ended, whatever becomes of the rest of the batch.
+  #evalEvent({ kind, body }: EvalEvent): void {
+    if (this.#over.signal.aborted) return;
+    this.#write(() => {
+      if (body.length > MAX_EVAL_EVENT_CHARS) {
+        throw new MeshError("resource_exhausted", `an event of the eval is larger than ${MAX_EVAL_EVENT_CHARS} characters`);
+      }
+      this.#deps.journal.append(this.run, { kind, body, deltaOf: "", durable: false });
+    });
   }
 
   // Behind all that was said: the end of the epoch follows.
@@ -234,6 +273,16 @@ function withKeys(connectors: JsonObject, keys: Readonly<Record<string, string>>
     if (isObject(config)) Object.defineProperty(out, id, { value: { ...config, key }, enumerable: true });
   }
   return out;
+}
+
+async function replied(asking: Promise<Json | undefined>): Promise<StateReply> {
+  try {
+    const result = await asking;
+    return result === undefined ? {} : { result };
+  } catch (thrown) {
+    const { code, message } = MeshError.from(thrown);
+    return { error: { code, message } };
+  }
 }
 
 function crashed(reason: string): RunEnd {

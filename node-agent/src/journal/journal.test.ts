@@ -43,6 +43,7 @@ function item(number: number, epoch = 1): WorkItem {
     user_id: "",
     attempt: 1,
     resume: false,
+    eval: false,
   };
 }
 

@@ -12,7 +12,8 @@ import { Workbench } from "@mesh/runtime/node";
 
 import { AGENT_VERSION } from "../version.ts";
 import { AppCache } from "./app-cache.ts";
-import { type FromRunner, isToRunner, type RunEnd, type RunJob } from "./protocol.ts";
+import type { EvalJobs } from "./eval-job.ts";
+import { type EvalJob, type FromRunner, isToRunner, type Job, type RunEnd, type RunJob } from "./protocol.ts";
 import { QuestionDesk } from "./question-desk.ts";
 import { endOf, runJob } from "./run-job.ts";
 
@@ -31,6 +32,9 @@ const FAREWELL_MS = 500;
 const MARK = { YAO_RUNNER: process.env["YAO_RUNNER"] ?? "" };
 const apps = new AppCache();
 let bench: Workbench | undefined;
+let evals: Promise<EvalJobs> | undefined;
+// The same once it is there, for an end that cannot wait.
+let openEvals: EvalJobs | undefined;
 const questions = new QuestionDesk(send);
 const running = new Map<string, AbortController>();
 
@@ -42,7 +46,11 @@ function send(message: FromRunner): Promise<void> {
   });
 }
 
-async function start(job: RunJob): Promise<void> {
+function stuck(): void {
+  void send({ kind: "stuck" });
+}
+
+async function start(job: Job): Promise<void> {
   const { runId, epoch } = job;
   const key = `${runId}:${epoch}`;
   if (running.has(key)) return;
@@ -55,26 +63,55 @@ async function start(job: RunJob): Promise<void> {
   await send({ kind: "end", runId, epoch, end });
 }
 
-async function execute(job: RunJob, signal: AbortSignal): Promise<RunEnd> {
-  const { runId, epoch } = job;
+async function execute(job: Job, signal: AbortSignal): Promise<RunEnd> {
   try {
-    const app = await apps.get(job.bundleDigest, job.bundlePath);
-    void send({ kind: "started", runId, epoch });
-    const emit = (message: Extract<FromRunner, { kind: "message" }>["message"]): Promise<void> =>
-      send({ kind: "message", runId, epoch, message });
-    const keep = (piece: string): Promise<void> => send({ kind: "state", runId, epoch, piece });
-    bench ??= new Workbench({
-      ...ports,
-      dir: job.workspaceDir,
-      mark: MARK,
-      version: AGENT_VERSION,
-      stuck: () => void send({ kind: "stuck" }),
-    });
-    return await runJob(job, app, { ...ports, bench, state: questions.for(job), emit, keep }, signal);
+    return await ("batch" in job ? executeBatch(job, signal) : executeRun(job, signal));
   } catch (error) {
-    process.stderr.write(`${runId}: ${errorText(error)}\n`);
+    process.stderr.write(`${job.runId}: ${errorText(error)}\n`);
     return endOf(error, signal);
   }
+}
+
+async function executeRun(job: RunJob, signal: AbortSignal): Promise<RunEnd> {
+  const { runId, epoch } = job;
+  const app = await apps.get(job.bundleDigest, job.bundlePath);
+  void send({ kind: "started", runId, epoch });
+  const emit = (message: Extract<FromRunner, { kind: "message" }>["message"]): Promise<void> =>
+    send({ kind: "message", runId, epoch, message });
+  const keep = (piece: string): Promise<void> => send({ kind: "state", runId, epoch, piece });
+  bench ??= new Workbench({
+    ...ports,
+    dir: job.workspaceDir,
+    mark: MARK,
+    version: AGENT_VERSION,
+    stuck,
+  });
+  return await runJob(job, app, { ...ports, bench, state: questions.for(job), emit, keep }, signal);
+}
+
+async function executeBatch(job: EvalJob, signal: AbortSignal): Promise<RunEnd> {
+  const { runId, epoch } = job;
+  const jobs = await (evals ??= openEvalJobs());
+  const ports = {
+    started: () => void send({ kind: "started", runId, epoch }),
+    emit: (event: Extract<FromRunner, { kind: "event" }>["event"]) => void send({ kind: "event", runId, epoch, event }),
+    permit: (asked: Extract<FromRunner, { kind: "permit" }>["asked"], until: AbortSignal) =>
+      questions.permit(job, asked, until),
+  };
+  return await jobs.run(job, ports, signal);
+}
+
+async function openEvalJobs(): Promise<EvalJobs> {
+  const loaded = await import("./eval-job.ts");
+  openEvals = new loaded.EvalJobs({
+    clock: systemClock,
+    env: process.env,
+    mark: MARK,
+    pid: process.pid,
+    stuck,
+    log: (text) => process.stderr.write(`${text}\n`),
+  });
+  return openEvals;
 }
 
 process.on("message", (message: unknown) => {
@@ -99,10 +136,12 @@ process.once("disconnect", () => {
   const leave = (): never => {
     // What has not ended by itself is ended now: MCP servers lead groups of their own.
     bench?.kill();
+    openEvals?.kill();
     process.exit(0);
   };
   systemClock.after(FAREWELL_MS, leave);
-  if (running.size === 0) void bench?.[Symbol.asyncDispose]().finally(leave);
+  if (running.size > 0) return;
+  void Promise.allSettled([bench?.[Symbol.asyncDispose](), openEvals?.[Symbol.asyncDispose]()]).then(leave);
 });
 // The agent decides when a runner ends; a Ctrl-C in a shared terminal is meant for the agent.
 process.on("SIGINT", () => undefined);

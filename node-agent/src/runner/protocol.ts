@@ -25,6 +25,21 @@ export interface RunJob {
   readonly resume?: Resume;
 }
 
+/** What a runner needs to execute a batch of an eval. */
+export interface EvalJob
+  extends Pick<
+    RunJob,
+    "runId" | "epoch" | "workspaceId" | "connectors" | "env" | "bundleDigest" | "bundlePath"
+  > {
+  /** The batch as it came, a JSON text. */
+  readonly batch: string;
+  /** Folder for the files of the workspace's evals; each runner makes its own in it. */
+  readonly scratchDir: string;
+}
+
+/** What a runner executes. */
+export type Job = RunJob | EvalJob;
+
 /** A failure as data. */
 export interface RunFailure {
   readonly code: string;
@@ -49,9 +64,26 @@ export interface StateQuestion {
 /** The answer: a result (absent: none), or why there is none. */
 export type StateReply = { readonly result?: Json } | { readonly error: RunFailure };
 
+/** What a batch of an eval asks before it calls a model. */
+export interface PermitQuestion {
+  /** Host that serves the model. */
+  readonly provider: string;
+  /** How many calls; 0 only tells. */
+  readonly calls: number;
+  /** The provider has said to wait this long; 0 when it has not. */
+  readonly slowDownMs: number;
+}
+
+/** An event that a batch of an eval gives. */
+export interface EvalEvent {
+  readonly kind: "eval.result" | "eval.before" | "eval.after";
+  /** JSON object text. */
+  readonly body: string;
+}
+
 /** Agent to runner. */
 export type ToRunner =
-  | { readonly kind: "run"; readonly job: RunJob }
+  | { readonly kind: "run"; readonly job: Job }
   | {
       readonly kind: "answer";
       readonly runId: string;
@@ -81,6 +113,15 @@ export type FromRunner =
       readonly question: number;
       readonly asked: StateQuestion;
     }
+  | {
+      readonly kind: "permit";
+      readonly runId: string;
+      readonly epoch: number;
+      /** Of the same numbers as `ask`; its answer is a reply whose result is {granted, waitMs}. */
+      readonly question: number;
+      readonly asked: PermitQuestion;
+    }
+  | { readonly kind: "event"; readonly runId: string; readonly epoch: number; readonly event: EvalEvent }
   | { readonly kind: "end"; readonly runId: string; readonly epoch: number; readonly end: RunEnd };
 
 /** Narrows what came over the channel; the other end is our own program, so its kind decides. */

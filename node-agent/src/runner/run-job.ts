@@ -100,8 +100,8 @@ const MARK_ENV = ["YAO_RUNNER"];
 // Names of the mesh's own credentials, whoever set them.
 const MESH_ENV = /^(YAO_|NATS_|DATABASE_|PG(PASSWORD|PASSFILE|SERVICE))/i;
 
-/** The environment of a tool's command: what the run may read, and of the device only what is no secret. */
-function commandEnv(
+/** The environment of a command: what the run may read, and of the device only what is no secret. */
+export function commandEnv(
   run: Readonly<Record<string, string>>,
   device: Readonly<Record<string, string | undefined>>,
 ): Readonly<Record<string, string>> {
@@ -131,7 +131,8 @@ function inputOf(job: RunJob, app: App): RunInput {
   };
 }
 
-function connectorsOf(configs: JsonObject): ReadonlyMap<string, WorkspaceConnector> {
+/** A workspace's connectors as the runtime wants them. */
+export function connectorsOf(configs: JsonObject): ReadonlyMap<string, WorkspaceConnector> {
   const out = new Map<string, WorkspaceConnector>();
   for (const [id, config] of Object.entries(configs)) if (isObject(config)) out.set(id, connectorOf(config));
   return out;

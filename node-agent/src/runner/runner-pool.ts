@@ -7,7 +7,7 @@
 
 import type { CancelTimer } from "@mesh/kernel";
 
-import type { RunJob } from "./protocol.ts";
+import type { Job } from "./protocol.ts";
 import { type RunListener, type RunnerDeps, RunnerProcess } from "./runner-process.ts";
 
 /** A run that was handed to a runner. */
@@ -43,7 +43,7 @@ export class RunnerPool {
   }
 
   /** Starts a run in the workspace's runner. */
-  run(job: RunJob, listener: RunListener): RunHandle {
+  run(job: Job, listener: RunListener): RunHandle {
     const runner = this.#runnerOf(job.workspaceId);
     this.#idle.get(runner)?.();
     let cancelStop: CancelTimer | undefined;

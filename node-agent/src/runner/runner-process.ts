@@ -17,9 +17,11 @@ import type { OutputMessage } from "@mesh/runtime";
 import type { AgentLog } from "../log.ts";
 import { programOf } from "../program.ts";
 import {
+  type EvalEvent,
   isFromRunner,
+  type Job,
+  type PermitQuestion,
   type RunEnd,
-  type RunJob,
   type StateQuestion,
   type StateReply,
   type ToRunner,
@@ -33,6 +35,10 @@ export interface RunListener {
   readonly state: (piece: string) => void;
   /** Answers a question about the state of the workspace; never rejects. */
   readonly asked: (question: StateQuestion) => Promise<StateReply>;
+  /** Answers whether a model may be called; never rejects. */
+  readonly permit: (question: PermitQuestion) => Promise<StateReply>;
+  /** What a batch of an eval gives. */
+  readonly event: (event: EvalEvent) => void;
   readonly ended: (end: RunEnd) => void;
   /** The process is gone; `reason` says how, in words. */
   readonly crashed: (reason: string) => void;
@@ -90,7 +96,7 @@ export class RunnerProcess {
   }
 
   /** Starts a run. */
-  start(job: RunJob, listener: RunListener): void {
+  start(job: Job, listener: RunListener): void {
     // First, since it throws for what cannot be written; the answers of the other process come later in any case.
     this.#send({ kind: "run", job });
     this.#runs.set(keyOf(job), listener);
@@ -167,9 +173,14 @@ export class RunnerProcess {
       case "state":
         listener.state(message.piece);
         return;
-      case "ask": {
+      case "event":
+        listener.event(message.event);
+        return;
+      case "ask":
+      case "permit": {
         const { runId, epoch, question } = message;
-        void listener.asked(message.asked).then((reply) => this.#answer({ runId, epoch, question, reply }));
+        const reply = message.kind === "ask" ? listener.asked(message.asked) : listener.permit(message.asked);
+        void reply.then((answer) => this.#answer({ runId, epoch, question, reply: answer }));
         return;
       }
       case "end":

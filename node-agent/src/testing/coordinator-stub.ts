@@ -11,6 +11,10 @@ import {
   BundleChunk,
   BundleChunkRequest,
   Command,
+  EvalBatchPart,
+  EvalBatchRequest,
+  EvalPermitAnswer,
+  EvalPermitRequest,
   EventBatch,
   Heartbeat,
   HeartbeatAnswer,
@@ -51,6 +55,13 @@ export class CoordinatorStub {
   isDraining = false;
   /** When true, events are acknowledged to the stream but not stored. */
   isDeaf = false;
+  /** Batches of evals, by run. */
+  readonly batches: Map<string, unknown> = new Map();
+  readonly permitRequests: EvalPermitRequest[] = [];
+  /** Answers whether a model may be called. */
+  permit: (request: EvalPermitRequest) => EvalPermitAnswer = ({ calls }) => ({ granted: calls, wait_ms: 0 });
+  /** Characters of one part of a batch. */
+  partChars: number = 384 * 1024;
   readonly #options: StubOptions;
   readonly #stop = new AbortController();
   #ended: Promise<unknown> = Promise.resolve();
@@ -68,6 +79,12 @@ export class CoordinatorStub {
     bus.serve(subjects.rpc(digest, "hello"), async (data) => this.#hello(Hello.decode(data)));
     bus.serve(subjects.rpc(digest, "bundle"), async (data) => this.#bundle(BundleChunkRequest.decode(data)));
     bus.serve(subjects.rpc(digest, "secrets"), async () => SecretsAnswer.encode(this.secrets).finish());
+    bus.serve(subjects.rpc(digest, "eval_batch"), async (data) => this.#batch(EvalBatchRequest.decode(data)));
+    bus.serve(subjects.rpc(digest, "eval_permit"), async (data) => {
+      const request = EvalPermitRequest.decode(data);
+      this.permitRequests.push(request);
+      return EvalPermitAnswer.encode(this.permit(request)).finish();
+    });
     const consumer = bus.consumer(
       { stream: STREAM.events, durable: INGEST_DURABLE },
       async (messages) => {
@@ -169,6 +186,12 @@ export class CoordinatorStub {
     const part = Buffer.from(bytes.subarray(request.offset, request.offset + 512 * 1024));
     const chunk = { total_bytes: bytes.length, bytes: part };
     return BundleChunk.encode(chunk).finish();
+  }
+
+  #batch({ run_id, part }: EvalBatchRequest): Uint8Array {
+    const text = JSON.stringify(this.batches.get(run_id) ?? {});
+    const body = text.slice(part * this.partChars, (part + 1) * this.partChars);
+    return EvalBatchPart.encode({ parts: Math.ceil(text.length / this.partChars), body }).finish();
   }
 
   #store(batch: EventBatch): void {

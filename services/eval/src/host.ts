@@ -62,6 +62,8 @@ export interface Seat extends AsyncDisposable {
 /** See the file comment. */
 export interface EvalHost {
   readonly app: App;
+  /** Ids of connectors that there are beside the app's own. */
+  readonly connectors?: ReadonlySet<string>;
   /** A place to run as somebody. `onLog` hears what scripts write to their console. */
   seat(agentId: string, identity: Identity, onLog: (text: string) => void): Seat;
   /** Names of the functions a script has; rejects when it cannot be bundled. */

@@ -4,7 +4,7 @@
  */
 
 import { readFile, stat } from "node:fs/promises";
-import { extname, isAbsolute, join, basename } from "node:path";
+import { basename, extname, isAbsolute, join, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
@@ -30,12 +30,25 @@ const TYPES: Readonly<Record<string, string>> = {
   ".json": "application/json",
 };
 
+/** Where cases' files may lie. */
+export interface AttachmentBounds {
+  /** Only in the base directory: the cases are not those of the owner of this machine. */
+  readonly isConfined: boolean;
+}
+
 /** Problems of the files that cases name. */
-export async function checkAttachments(cases: readonly EvalCase[], baseDir: string): Promise<readonly LoadProblem[]> {
+export async function checkAttachments(
+  cases: readonly EvalCase[],
+  baseDir: string,
+  { isConfined }: AttachmentBounds = { isConfined: false },
+): Promise<readonly LoadProblem[]> {
   const problems: LoadProblem[] = [];
   for (const { id, messages, place } of cases) {
     for (const source of sourcesOf(messages)) {
-      const problem = await problemOf(source, baseDir);
+      const isOutside = isConfined && !isInside(pathOf(source, baseDir), baseDir);
+      const problem = isOutside
+        ? `${source} is outside of the directory of the cases, and a device has only what is in it`
+        : await problemOf(source, baseDir);
       if (problem !== undefined) problems.push({ ...place, message: `${id}: ${problem}` });
     }
   }
@@ -88,6 +101,11 @@ function pathOf(source: string, baseDir: string): string {
   const path = source.slice("file://".length);
   if (!isAbsolute(path)) return join(baseDir, path);
   return source.includes("%") ? fileURLToPath(source) : path;
+}
+
+function isInside(path: string, baseDir: string): boolean {
+  const way = relative(baseDir, path);
+  return way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way);
 }
 
 async function problemOf(source: string, baseDir: string): Promise<string | undefined> {

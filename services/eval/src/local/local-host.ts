@@ -5,11 +5,11 @@
  * H2  What a seat's folder holds is removed with it.
  */
 
-import { existsSync } from "node:fs";
+import { existsSync, mkdirSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 
-import type { App } from "@mesh/assistants";
+import type { App, WorkspaceConnector } from "@mesh/assistants";
 import { type Clock, type Json, type JsonObject, MeshError } from "@mesh/kernel";
 import { BUNDLED_PRICES, createProviders, PriceBook, type ProviderRegistry } from "@mesh/llm";
 import {
@@ -29,6 +29,7 @@ import { outputOf } from "../assert/answer.ts";
 import { parseJsonPath } from "../assert/json-path.ts";
 import { compilePattern } from "../assert/pattern.ts";
 import type { EvalHost, FunctionRef, Identity, Question, Seat, TestCall } from "../host.ts";
+import { gatedProviders, type ModelGate } from "../run/model-gate.ts";
 import { askValidator } from "../run/judge.ts";
 import type { Spent, ToolCall } from "../result.ts";
 
@@ -53,15 +54,33 @@ export interface LocalHostOptions {
   readonly random?: () => number;
   /** Data models; without it an app that uses them is told so. */
   readonly models?: ModelCalls;
+  /** Connectors of a workspace; they win over the app's. */
+  readonly connectors?: ReadonlyMap<string, WorkspaceConnector>;
+  /** Set where this process is a runner of a device, whose environment is not the app's. */
+  readonly device?: HostDevice;
+}
+
+/** What a device's runner adds. */
+export interface HostDevice {
+  /** What commands see. */
+  readonly commandEnv: Readonly<Record<string, string | undefined>>;
+  /** What MCP servers may see of the runner's environment. */
+  readonly serverEnv: Readonly<Record<string, string | undefined>>;
+  /** Variables by which MCP servers are found again when the runner is gone. */
+  readonly mark: Readonly<Record<string, string>>;
+  /** Called when a script cannot be ended: the runner should take no more work. */
+  readonly stuck: () => void;
 }
 
 const COMMAND_ENV =
   /^(PATH|HOME|USER|LOGNAME|SHELL|LANG|LC_\w+|TZ|TMPDIR|TEMP|TMP|SYSTEMROOT|COMSPEC|PATHEXT|USERPROFILE)$/i;
+const NO_CONNECTORS: ReadonlyMap<string, WorkspaceConnector> = new Map();
 const NO_LOG = (): void => undefined;
 
 /** See the file comment. */
 export class LocalHost implements EvalHost, AsyncDisposable {
   readonly app: App;
+  readonly connectors?: ReadonlySet<string>;
   readonly #options: LocalHostOptions;
   readonly #bench: Workbench;
   readonly #providers: ProviderRegistry;
@@ -78,9 +97,32 @@ export class LocalHost implements EvalHost, AsyncDisposable {
     this.#options = options;
     this.#shared = new LocalState(clock);
     this.#providers = createProviders({ clock, env: { ...env, ...variables } });
+    const { device, connectors } = options;
+    if (connectors !== undefined) this.connectors = new Set(connectors.keys());
     const passed = Object.entries(env).filter(([name]) => COMMAND_ENV.test(name));
-    this.#commandEnv = { ...Object.fromEntries(passed), ...variables };
-    this.#bench = new Workbench({ clock, dir: join(dir, "app"), env: { ...env, ...variables }, version, log: NO_LOG });
+    this.#commandEnv = device?.commandEnv ?? { ...Object.fromEntries(passed), ...variables };
+    const home = join(dir, "app");
+    // Commands of MCP servers start here; where it is not, the system says of the command that it is not there.
+    mkdirSync(home, { recursive: true, mode: 0o700 });
+    this.#bench = new Workbench({
+      clock,
+      dir: home,
+      env: { ...(device?.serverEnv ?? env), ...variables },
+      version,
+      log: NO_LOG,
+      ...(device === undefined ? {} : { mark: device.mark, stuck: device.stuck }),
+    });
+  }
+
+  /** This host, with a gate before its models. */
+  gated(gate: ModelGate): EvalHost {
+    const providers = gatedProviders(this.#providers, gate);
+    return {
+      app: this.app,
+      ...(this.connectors === undefined ? {} : { connectors: this.connectors }),
+      functions: (path) => this.functions(path),
+      seat: (agentId, identity, onLog) => this.#seat({ agentId, identity, onLog }, providers),
+    };
   }
 
   async functions(path: string): Promise<readonly string[]> {
@@ -89,6 +131,10 @@ export class LocalHost implements EvalHost, AsyncDisposable {
   }
 
   seat(agentId: string, identity: Identity, onLog: (text: string) => void): Seat {
+    return this.#seat({ agentId, identity, onLog }, this.#providers);
+  }
+
+  #seat({ agentId, identity, onLog }: Seated, providers: ProviderRegistry): Seat {
     this.#seats += 1;
     const { clock, dir, variables, random } = this.#options;
     const folder = join(dir, `case-${this.#seats}`);
@@ -96,13 +142,18 @@ export class LocalHost implements EvalHost, AsyncDisposable {
     const shared = this.#bench.portsOf({ app: this.app, state, variables, commandEnv: this.#commandEnv });
     const ports: RunPorts = {
       clock,
-      providers: this.#providers,
+      providers,
       prices: this.#prices,
       ...shared,
       files: new WorkspaceFiles({ clock, dir: folder, env: this.#commandEnv }),
       ...(random === undefined ? {} : { random }),
     };
     return new LocalSeat({ ports, folder, agentId, onLog, input: (given) => this.#inputOf(given, identity) });
+  }
+
+  /** Ends the processes that were started, at once: for a process that cannot wait. */
+  kill(): void {
+    this.#bench.kill();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -142,10 +193,16 @@ export class LocalHost implements EvalHost, AsyncDisposable {
         ...(client === undefined ? {} : { client }),
         ...(referer === undefined ? {} : { referer }),
       },
-      connectors: new Map(),
+      connectors: this.#options.connectors ?? NO_CONNECTORS,
       env: (name) => (Object.hasOwn(variables, name) ? variables[name] : env[name]),
     };
   }
+}
+
+interface Seated {
+  readonly agentId: string;
+  readonly identity: Identity;
+  readonly onLog: (text: string) => void;
 }
 
 interface SeatParts {

@@ -7,7 +7,7 @@ import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 
 import { type App, type AppFiles, APP_LIMITS, loadApp, readAppDirectory } from "@mesh/assistants";
-import { errorText, isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
+import { errorText, isObject, type Json, MeshError } from "@mesh/kernel";
 
 import { compilePattern } from "../assert/pattern.ts";
 import type { EvalCase } from "../eval-case.ts";
@@ -16,6 +16,7 @@ import { checkAttachments } from "../load/attachment.ts";
 import { casesOf, loadCases, type LoadedCases } from "../load/load-cases.ts";
 import { loadError } from "../load/problem.ts";
 import { decodeText } from "../load/value-stream.ts";
+import { contextOf } from "../run/context-file.ts";
 import { type ContextFile, type IdentitySettings, NO_CONTEXT } from "../run/identity.ts";
 import { findAgent, findAppRoot } from "./app-root.ts";
 import { withBuiltInAgents } from "./built-in-agent.ts";
@@ -169,25 +170,7 @@ export async function readContextFile(path: string | undefined, cwd: string): Pr
   }
   if (!isObject(value))
     throw new MeshError("invalid_argument", `${path} must hold an object {chat_id, authorized, metadata}`);
-  const record = (key: string): JsonObject => {
-    const field = value[key];
-    if (field === undefined || isObject(field)) return field ?? {};
-    throw new MeshError("invalid_argument", `${path}: ${key} must be an object`);
-  };
-  const text_ = (key: string): string | undefined => {
-    const field = value[key];
-    if (field === undefined || typeof field === "string") return field;
-    throw new MeshError("invalid_argument", `${path}: ${key} must be a text`);
-  };
-  const [chatId, locale, referer] = [text_("chat_id"), text_("locale"), text_("referer")];
-  return {
-    authorized: record("authorized"),
-    metadata: record("metadata"),
-    ...(Object.hasOwn(value, "client") ? { client: record("client") } : {}),
-    ...(chatId === undefined ? {} : { chatId }),
-    ...(locale === undefined ? {} : { locale }),
-    ...(referer === undefined ? {} : { referer }),
-  };
+  return contextOf(value, path);
 }
 
 async function bytesOf(path: string, maxBytes: number): Promise<Uint8Array> {

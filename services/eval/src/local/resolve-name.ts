@@ -20,6 +20,7 @@ interface Mention {
   readonly label: string;
 }
 
+const NO_CONNECTORS: ReadonlySet<string> = new Set();
 const NO_PLACE: SourcePlace = { file: "", line: 0 };
 
 /** Resolves every name; `global` are hooks of the whole eval, by the flag that names them. */
@@ -75,11 +76,11 @@ class Resolver {
   }
 
   connector(id: string, mention: Mention): void {
-    const { connectors } = this.#host.app;
-    if (id === "" || id === "demo" || id.startsWith("use::") || connectors.has(id)) return;
+    const { app, connectors: more = NO_CONNECTORS } = this.#host;
+    if (id === "" || id === "demo" || id.startsWith("use::") || app.connectors.has(id) || more.has(id)) return;
     this.#refuse(
       mention,
-      `the connector "${id}" is not in connectors/${meantText(id, [...connectors.keys(), "demo"])}`,
+      `the connector "${id}" is not in connectors/${meantText(id, [...app.connectors.keys(), ...more, "demo"])}`,
     );
   }
 

@@ -16,10 +16,12 @@ import type { Clock, Json } from "@mesh/kernel";
 
 import type { EvalCase } from "../eval-case.ts";
 import type { EvalHost } from "../host.ts";
+import { checkAttachments } from "../load/attachment.ts";
 import { casesOf } from "../load/load-cases.ts";
 import { loadError } from "../load/problem.ts";
 import { resolveNames } from "../local/resolve-name.ts";
 import type { CaseResult, TurnResult } from "../result.ts";
+import { breather } from "../run/breather.ts";
 import { runCase } from "../run/case-run.ts";
 import type { IdentitySettings } from "../run/identity.ts";
 import { hookLookup } from "../run/session.ts";
@@ -42,35 +44,40 @@ export interface BatchSettings {
   /** How often a case is tried again when something outside of it failed. */
   readonly retries: number;
   readonly parallel: number;
-  /** Directory on this device that `file://` is relative to. */
+  /** Directory on this device that `file://` is relative to, and that it does not leave. */
   readonly baseDir: string;
+  /** Plays the user where a case has checkpoints and names nobody. */
+  readonly simulator?: string;
   /** Column of every result. */
   readonly device?: string;
 }
 
 /** What a batch runs with. */
-export interface BatchDeps {
+export interface BatchDeps<Unit extends BatchUnit = BatchUnit> {
   readonly host: EvalHost;
   readonly clock: Clock;
-  readonly onResult: (result: CaseResult) => void;
+  readonly onResult: (result: CaseResult, unit: Unit) => void;
   readonly onTurn?: (id: string, turn: TurnResult) => void;
   readonly onLog?: (id: string, text: string) => void;
 }
 
 /** Runs a batch; resolves with how many units gave a result. */
-export async function runBatch(
-  units: readonly BatchUnit[],
+export async function runBatch<Unit extends BatchUnit>(
+  units: readonly Unit[],
   settings: BatchSettings,
-  deps: BatchDeps,
+  deps: BatchDeps<Unit>,
   signal: AbortSignal,
 ): Promise<number> {
   const { agentId, parallel, device } = settings;
   const { host, clock, onTurn = () => undefined, onLog = () => undefined } = deps;
-  const cases = readUnits(units);
-  const { hooks, problems } = await resolveNames([...cases.values()], { agentId, global: [] }, host);
+  const cases = readUnits(units, settings);
+  const all = [...cases.values()];
+  const { hooks, problems: unknown } = await resolveNames(all, { agentId, global: [] }, host);
+  const problems = [...unknown, ...(await checkAttachments(all, settings.baseDir, { isConfined: true }))];
   if (problems.length > 0) throw loadError(problems);
   const caseSettings = { ...settings, hookOf: hookLookup(hooks) };
   const queue = units.values();
+  const breathe = breather(clock);
   let count = 0;
   const worker = async (): Promise<void> => {
     for (const unit of queue) {
@@ -79,7 +86,8 @@ export async function runBatch(
       const result = await runCase({ test, run: unit.run }, caseSettings, { host, clock, onTurn, onLog }, signal);
       if (result === undefined) return;
       count += 1;
-      deps.onResult(device === undefined ? result : { device, ...result });
+      deps.onResult(device === undefined ? result : { device, ...result }, unit);
+      await breathe();
     }
   };
   await Promise.all(Array.from({ length: Math.max(1, parallel) }, worker));
@@ -87,11 +95,15 @@ export async function runBatch(
 }
 
 /** The case of each unit; runs of one case share it where they share its value. */
-function readUnits(units: readonly BatchUnit[]): ReadonlyMap<Json, EvalCase> {
+function readUnits(
+  units: readonly BatchUnit[],
+  { simulator }: Pick<BatchSettings, "simulator">,
+): ReadonlyMap<Json, EvalCase> {
+  const defaults = simulator === undefined ? {} : { simulator };
   const cases = new Map<Json, EvalCase>();
   for (const unit of units) {
     if (cases.has(unit.case)) continue;
-    const { cases: read, problems } = casesOf([unit.case], "batch");
+    const { cases: read, problems } = casesOf([unit.case], "batch", defaults);
     const [test] = read;
     if (problems.length > 0 || test === undefined) throw loadError(problems);
     cases.set(unit.case, test);

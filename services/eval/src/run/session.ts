@@ -11,6 +11,7 @@ import { type Clock, type Json, MeshError } from "@mesh/kernel";
 import type { EvalCase } from "../eval-case.ts";
 import type { EvalHost, FunctionRef } from "../host.ts";
 import type { CaseResult, TurnResult } from "../result.ts";
+import { breather } from "./breather.ts";
 import { type CaseSettings, type CaseUnit, runCase } from "./case-run.ts";
 import { identityOf } from "./identity.ts";
 import { settle } from "./settle.ts";
@@ -22,6 +23,20 @@ export interface SessionSettings extends CaseSettings {
   readonly failFast: boolean;
   readonly beforeAll?: FunctionRef;
   readonly afterAll?: FunctionRef;
+}
+
+/** The hooks around an eval, as whom they run, and how long BeforeAll may take. */
+export type AroundSettings = Pick<SessionSettings, "agentId" | "identity" | "timeoutMs" | "beforeAll" | "afterAll">;
+
+/** What the hooks around an eval run with. */
+export interface AroundDeps extends Pick<SessionDeps, "host" | "clock"> {
+  readonly observer: Pick<SessionObserver, "onLog">;
+}
+
+/** What BeforeAll returned, or why nothing may run. */
+export interface BeforeAllEnd {
+  readonly data?: Json | undefined;
+  readonly error?: string;
 }
 
 /** Hears what happens. */
@@ -53,7 +68,6 @@ export interface SessionEnd {
 }
 
 const AFTER_ALL_MS = 60_000;
-const TURN_MS = 25;
 const MAX_HOOK_RESULTS_CHARS = 4 * 1024 * 1024;
 
 /** Runs the cases; never rejects because of one. */
@@ -82,7 +96,7 @@ async function runUnits(
   const units = unitsOf(cases, settings.runs, deps.isDone ?? (() => false));
   let hasFailed = false;
   let isCut = false;
-  let turnMs = clock.monotonic();
+  const breathe = breather(clock);
   const caseDeps = {
     host,
     clock,
@@ -103,11 +117,7 @@ async function runUnits(
       }
       hasFailed ||= result.status !== "passed" && result.status !== "skipped";
       observer.onResult(result, unit);
-      // Cases that wait for nothing would keep the process from everything else: an interrupt, a pipe that wants to be written.
-      if (clock.monotonic() - turnMs > TURN_MS) {
-        await clock.sleep(0);
-        turnMs = clock.monotonic();
-      }
+      await breathe();
     }
   };
   // The workers take units from one generator: a unit is run by whoever is free.
@@ -130,12 +140,13 @@ export function* unitsOf(
   return undefined;
 }
 
-async function callBeforeAll(
-  cases: readonly EvalCase[],
-  settings: SessionSettings,
-  deps: SessionDeps,
+/** Calls the hook before all cases, if there is one; never rejects because of it. */
+export async function callBeforeAll(
+  cases: readonly Pick<EvalCase, "raw">[],
+  settings: AroundSettings,
+  deps: AroundDeps,
   signal: AbortSignal,
-): Promise<{ readonly data?: Json | undefined; readonly error?: string }> {
+): Promise<BeforeAllEnd> {
   const { beforeAll } = settings;
   if (beforeAll === undefined) return {};
   const raws = cases.map(({ raw }) => raw);
@@ -152,10 +163,11 @@ async function callBeforeAll(
   }
 }
 
-async function callAfterAll(
+/** Calls the hook after all cases, if there is one; gives what went wrong with it, as a warning. */
+export async function callAfterAll(
   data: Json | undefined,
-  settings: SessionSettings,
-  deps: SessionDeps,
+  settings: AroundSettings,
+  deps: AroundDeps & Pick<SessionDeps, "results">,
 ): Promise<string | undefined> {
   const { afterAll } = settings;
   if (afterAll === undefined) return undefined;
@@ -176,8 +188,8 @@ interface GlobalHook {
 
 async function callHook(
   { ref, args, limitMs, signal }: GlobalHook,
-  { agentId, identity }: SessionSettings,
-  { host, clock, observer }: SessionDeps,
+  { agentId, identity }: AroundSettings,
+  { host, clock, observer }: AroundDeps,
 ): ReturnType<typeof settle<Json | undefined>> {
   const seat = host.seat(agentId, identityOf({ run: 1 }, identity), (text) => observer.onLog?.(ref.fn, text));
   try {
