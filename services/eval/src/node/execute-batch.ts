@@ -50,7 +50,12 @@ async function before(
   signal: AbortSignal,
 ): Promise<void> {
   const around = await aroundOf(settings, deps.host);
-  const { data, error } = await callBeforeAll(list.map((raw) => ({ raw })), around, aroundDeps(deps), signal);
+  const { data, error } = await callBeforeAll(
+    list.map((raw) => ({ raw })),
+    around,
+    aroundDeps(deps),
+    signal,
+  );
   if (signal.aborted) return;
   const told: JsonObject = { ...(data === undefined ? {} : { data }), ...(error === undefined ? {} : { error }) };
   deps.emit(aroundEvent("eval.before", told));

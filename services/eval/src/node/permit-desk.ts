@@ -119,12 +119,7 @@ export class PermitDesk {
     }
   }
 
-  async #permit(
-    provider: string,
-    batch: PermitBatch,
-    lanes: Map<string, Lane>,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async #permit(provider: string, batch: PermitBatch, lanes: Map<string, Lane>, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
     const lane = lanes.get(provider) ?? { waiting: new Set<Waiter>(), spare: 0, isAsking: false };
     lanes.set(provider, lane);

@@ -46,7 +46,8 @@ async function enter(gate: ModelGate, provider: string, signal: AbortSignal): Pr
   try {
     await gate.enter(provider, signal);
   } catch (cause) {
-    if (signal.aborted) throw new ProviderError({ errorClass: "aborted", message: "the model call was cancelled", cause });
+    if (signal.aborted)
+      throw new ProviderError({ errorClass: "aborted", message: "the model call was cancelled", cause });
     throw new ProviderError({
       errorClass: "network",
       message: `whether ${provider} may be called now could not be asked; is the coordinator reachable?`,
