@@ -65,16 +65,11 @@ export function unknownNames(placement: StoredEvalPlacement, devices: readonly E
 
 /** Why no device takes part, in words. */
 export function waitingText(devices: readonly EvalDevice[]): string {
-  const named = (state: EvalDevice["state"]): string | undefined => {
-    const names = devices.filter((device) => device.state === state).map(({ name }) => name);
-    if (names.length === 0) return undefined;
-    return names.length > SHOWN
-      ? `${names.slice(0, SHOWN).join(", ")} and ${names.length - SHOWN} more`
-      : names.join(", ");
-  };
   const parts = (["offline", "draining", "quarantined"] as const).flatMap((state) => {
-    const names = named(state);
-    return names === undefined ? [] : [`${names} ${state === "draining" ? "drains" : `is ${state}`}`];
+    const names = devices.filter((device) => device.state === state).map(({ name }) => name);
+    if (names.length === 0) return [];
+    const more = names.length > SHOWN ? ` and ${names.length - SHOWN} more` : "";
+    return [`${names.slice(0, SHOWN).join(", ")}${more} ${names.length === 1 ? "is" : "are"} ${state}`];
   });
   if (parts.length > 0) return `waiting for a device: ${parts.join("; ")}`;
   return devices.length === 0

@@ -79,16 +79,21 @@ export class EvalScheduler implements Service {
     this.#turn = ids.length === 0 ? 0 : (this.#turn + 1) % ids.length;
     const open = new Set<string>();
     let worked = 0;
-    for (const evalId of [...ids.slice(this.#turn), ...ids.slice(0, this.#turn)]) {
-      for (let steps = 0; steps < MAX_STEPS; steps += 1) {
-        const outcome = await this.#attempt(() => this.#step(evalId), undefined);
-        for (const runId of outcome?.open ?? []) open.add(runId);
-        if (outcome?.isNews === true || (outcome?.queued.length ?? 0) > 0 || outcome?.hasMore === true) worked += 1;
-        if (outcome?.hasMore !== true) break;
-      }
-    }
+    for (const evalId of [...ids.slice(this.#turn), ...ids.slice(0, this.#turn)])
+      worked += await this.#stepAll(evalId, open);
     this.#open = open;
     return worked;
+  }
+
+  // Steps until there is nothing to do; returns how many did something, and adds the batches that have not ended.
+  async #stepAll(evalId: string, open: Set<string>): Promise<number> {
+    for (let steps = 0; steps < MAX_STEPS; steps += 1) {
+      const outcome = await this.#attempt(() => this.#step(evalId), undefined);
+      for (const runId of outcome?.open ?? []) open.add(runId);
+      if (outcome?.hasMore !== true)
+        return outcome?.isNews === true || (outcome?.queued.length ?? 0) > 0 ? steps + 1 : steps;
+    }
+    return MAX_STEPS;
   }
 
   async #step(evalId: string): Promise<Awaited<ReturnType<typeof stepEval>>> {

@@ -48,7 +48,7 @@ export interface Leased {
 /** See the guarantees above. */
 export async function lease(tx: Tx, row: EvalRow, input: LeaseInput): Promise<Leased> {
   if (row.total === 0) return makeLate(tx, row, input.fleet);
-  const odd = oddDevices(input.fleet);
+  const odd = oddDevices(row, input.fleet);
   if (odd.length > 0) return quarantine(tx, row, input, odd);
   if (row.placement.mode === "each" && (await giveUpOrphans(tx, row, input.fleet))) return leased({ hasMore: true });
   const out = input.open.reduce((sum, batch) => sum + batch.out, 0);
@@ -79,7 +79,7 @@ async function makeLate(tx: Tx, row: EvalRow, fleet: Fleet): Promise<Leased> {
   return leased({ isNews: true, hasMore: true });
 }
 
-function oddDevices({ active, joined }: Fleet): readonly JoinedNode[] {
+function oddDevices({ placement }: EvalRow, { active, joined }: Fleet): readonly JoinedNode[] {
   const isActive = (node: JoinedNode): boolean => active.some(({ id }) => id === node.nodeId);
   const odd = joined.filter((node) => isActive(node) && isOdd(node));
   // What fails everywhere is no device's fault.
@@ -87,7 +87,10 @@ function oddDevices({ active, joined }: Fleet): readonly JoinedNode[] {
     const node = joined.find(({ nodeId }) => nodeId === id);
     return node === undefined || (node.infraInARow === 0 && !odd.includes(node));
   };
-  return active.some(isWell) ? odd : [];
+  if (!active.some(isWell)) return [];
+  // As many stay as the placement needs at least: with fewer it would wait for ever.
+  const needed = placement.mode === "mirror" ? placement.copies : 1;
+  return odd.toSorted((a, b) => b.infraInARow - a.infraInARow).slice(0, Math.max(0, active.length - needed));
 }
 
 async function quarantine(tx: Tx, row: EvalRow, { open }: LeaseInput, odd: readonly JoinedNode[]): Promise<Leased> {
@@ -137,8 +140,8 @@ async function giveUpOrphans(tx: Tx, row: EvalRow, { devices, joined }: Fleet): 
   return units.length > 0;
 }
 
-function hasIdle({ active, room, batchRoom }: Fleet): boolean {
-  return batchRoom > 0 && active.some(({ id }) => room(id) > 0);
+function hasIdle(fleet: Fleet): boolean {
+  return fleet.batchRoom > 0 && fleet.active.some(({ id }) => fleet.room(id) > 0);
 }
 
 async function leaseOpen(

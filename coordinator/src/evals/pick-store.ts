@@ -43,16 +43,20 @@ export function sliceUnits(
     for (let unit = units[at]; unit !== undefined; unit = units[at]) {
       const before = batch.at(-1);
       const isSameCase = before?.ordinal === unit.ordinal;
-      const isAlone = unit.losses >= ALONE_AFTER_LOSSES || (before?.losses ?? 0) >= ALONE_AFTER_LOSSES;
-      const isFull = batch.length >= size || bytes + (isSameCase ? 0 : unit.bytes) > MAX_BATCH_BYTES;
-      if (before !== undefined && (isAlone || (isFull && !(keepsCases && isSameCase)))) break;
-      bytes += isSameCase ? 0 : unit.bytes;
+      const added = isSameCase ? 0 : unit.bytes;
+      const isFull = batch.length >= size || bytes + added > MAX_BATCH_BYTES;
+      if (before !== undefined && (isAlone(before) || isAlone(unit) || (isFull && !(keepsCases && isSameCase)))) break;
+      bytes += added;
       batch.push(unit);
       at += 1;
     }
     if (batch.length > 0) batches.push(batch);
   }
   return batches;
+}
+
+function isAlone(unit: OpenUnit): boolean {
+  return unit.losses >= ALONE_AFTER_LOSSES;
 }
 
 async function openUnits(
