@@ -1,6 +1,5 @@
-/** Evals over several devices, against a real mesh: through the API, and with the command as a user has it. */
+/** Evals over several devices, against a real mesh, through the API. */
 
-import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { bundleApp, readAppDirectory } from "@mesh/assistants";
@@ -10,7 +9,6 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { SUITE_AGENT, suiteCases, writeSuite } from "../chaos/eval-suite.ts";
 import { refusalOf } from "../harness/api-client.ts";
 import { TestMesh } from "../harness/test-mesh.ts";
-import { YaoHome } from "./yao-command.ts";
 
 interface EvalView {
   readonly id: string;
@@ -37,11 +35,8 @@ const CASES = suiteCases(20, 100);
 const WRONG = 2;
 
 describe("evals over several devices", () => {
-  const home = new YaoHome();
   let mesh: TestMesh;
   let bundle: string;
-  let app: string;
-  let input: string;
 
   beforeAll(async () => {
     mesh = await TestMesh.start({
@@ -51,18 +46,15 @@ describe("evals over several devices", () => {
         { name: "beta", slots: 2 },
       ],
     });
-    ({ app, input } = writeSuite(join(home.dir, "suite"), CASES));
+    const { app } = writeSuite(join(mesh.dir, "suite"), CASES);
     const { bytes } = bundleApp(await readAppDirectory(app));
     const path = "/v1/workspaces/default/evals/bundles";
     const pushed = await mesh.api.call<{ digest: string; assistants: string[] }>("POST", path, bytes);
     expect(pushed.assistants).toContain(SUITE_AGENT);
     bundle = pushed.digest;
-    const login = await home.run(["login", mesh.api.url, "--token", mesh.api.token]);
-    expect(login).toMatchObject({ code: 0 });
   });
 
   afterAll(async () => {
-    await home[Symbol.asyncDispose]();
     await mesh.stop();
   });
 
@@ -152,48 +144,5 @@ describe("evals over several devices", () => {
     expect(odd.problem.detail).toContain("asert");
     const nobody = await refusalOf(create({ assistant: "nobody" }));
     expect(nobody.status).toBe(404);
-  });
-
-  test("the command runs it over the fleet: the same verdicts as on one machine, and the same exit code", async () => {
-    const out = join(home.dir, "out");
-    mkdirSync(out, { recursive: true });
-    const common = ["agent", "eval", "-i", input, "-n", SUITE_AGENT, "--app", app, "--runs", "2"];
-    const local = await home.run([...common, "-o", join(out, "local.jsonl")]);
-    const fleet = await home.run([...common, "--nodes", "all", "-o", join(out, "fleet.jsonl")]);
-    expect(fleet, fleet.stderr).toMatchObject({ code: 1 });
-    expect(local.code).toBe(fleet.code);
-    const verdicts = (file: string): readonly string[] =>
-      readFileSync(join(out, file), "utf8")
-        .trim()
-        .split("\n")
-        .map((line) => JSON.parse(line) as Record<string, unknown>)
-        .filter((row) => row["type"] === "result")
-        .map((row) => JSON.stringify([row["id"], row["run"], row["status"], row["output"], row["hash"]]))
-        .toSorted();
-    expect(verdicts("fleet.jsonl")).toEqual(verdicts("local.jsonl"));
-    expect(fleet.stdout).toMatch(/alpha/);
-    expect(fleet.stdout).toMatch(/beta/);
-    const { evals } = await home.json<{ evals: EvalView[] }>(["evals", "list"]);
-    expect(evals[0]?.state).toBe("ended");
-  });
-
-  test("a dry run shows which devices would take part; a device that nobody has is told", async () => {
-    const common = ["agent", "eval", "-i", input, "-n", SUITE_AGENT, "--app", app];
-    const plan = await home.run([...common, "--nodes", "all", "--dry-run"]);
-    expect(plan).toMatchObject({ code: 0 });
-    expect(plan.stdout).toMatch(/alpha[^]*beta/);
-    const wrong = await home.run([...common, "--nodes", "nowhere"]);
-    expect(wrong.code).not.toBe(0);
-    expect(wrong.stderr).toContain("nowhere");
-  });
-
-  test("a detached eval is followed from a second terminal", async () => {
-    const common = ["agent", "eval", "-i", input, "-n", SUITE_AGENT, "--app", app];
-    const started = await home.run([...common, "--nodes", "all", "--detach"]);
-    expect(started, started.stderr).toMatchObject({ code: 0 });
-    const id = /eval_[0-9a-z]{26}/.exec(started.stdout)?.[0] ?? "";
-    const followed = await home.run(["evals", "follow", id]);
-    expect(followed.code).toBe(1);
-    expect(followed.stdout).toContain("case-19");
   });
 });

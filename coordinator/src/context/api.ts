@@ -28,7 +28,7 @@ export interface Features {
   readonly feeds: Feeds;
   readonly board: Board;
   readonly files: Files;
-  readonly evals: Pick<EvalApiDeps, "tail" | "poke">;
+  readonly evals: Pick<EvalApiDeps, "tail" | "changed">;
 }
 
 /** Every handler of the public interface. */

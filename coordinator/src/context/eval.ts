@@ -22,10 +22,10 @@ export interface EvalCore {
 /** The wired evals. */
 export interface Evals {
   readonly services: readonly Service[];
-  /** For followers, and for whoever has news for them. */
-  readonly tail: Pick<EvalTail, "open" | "grown">;
-  /** To be called after a commit that started, stopped or resumed an eval: its next step comes at once. */
-  readonly poke: () => void;
+  /** For followers. */
+  readonly tail: Pick<EvalTail, "open">;
+  /** To be called after a commit that started, stopped or resumed an eval: its next step and its followers' news come at once. */
+  readonly changed: (evalId: string) => void;
 }
 
 /** Puts them together. */
@@ -46,6 +46,9 @@ export function createEvals({ store, bus, ids, log, elector, pokeQueue, committe
   return {
     services: [tail, scheduler],
     tail,
-    poke: () => scheduler.poke(),
+    changed: (evalId) => {
+      tail.grown(evalId);
+      scheduler.poke();
+    },
   };
 }

@@ -47,11 +47,11 @@ beforeAll(async () => {
   api = createEvalApi({
     ...tenant,
     clock: systemClock,
-    poke: () => {
+    changed: () => {
       pokes += 1;
+      bell.ring();
     },
     tail: {
-      grown: () => bell.ring(),
       open: () => {
         opened += 1;
         return {

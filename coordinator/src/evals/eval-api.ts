@@ -33,9 +33,9 @@ export interface EvalApiDeps {
   readonly access: Access;
   readonly ids: Ids;
   readonly clock: Clock;
-  readonly tail: Pick<EvalTail, "open" | "grown">;
-  /** To be called after a commit that gave the scheduler something to do. */
-  readonly poke: () => void;
+  readonly tail: Pick<EvalTail, "open">;
+  /** To be called after a commit that started, stopped, resumed or removed an eval. */
+  readonly changed: (evalId: string) => void;
 }
 
 const DEFAULT_PAGE = 50;
@@ -75,7 +75,7 @@ export function createEvalApi(deps: EvalApiDeps): EvalApi {
         await removeEval(tx, id);
         await audit(deps, tx, call, { action: "remove", row });
       });
-      deps.tail.grown(id);
+      deps.changed(id);
       return {};
     },
     listEvalCases: async ({ eval: id, at, page_size: size }, call) => {
@@ -151,7 +151,7 @@ async function createEval(deps: EvalApiDeps, request: CreateEvalRequest, call: C
     });
     return id;
   });
-  if (!request.draft) announce(deps, given);
+  if (!request.draft) deps.changed(given);
   return readEval(deps, await mustFind(deps, given));
 }
 
@@ -216,13 +216,8 @@ async function change(deps: EvalApiDeps, id: string, call: Call, { action, work 
     // Saying it again changes nothing, and is not told.
     if (before?.state !== after?.state) await audit(deps, tx, call, { action, row });
   });
-  announce(deps, id);
+  deps.changed(id);
   return readEval(deps, await mustFind(deps, id));
-}
-
-function announce({ poke, tail }: EvalApiDeps, id: string): void {
-  poke();
-  tail.grown(id);
 }
 
 async function audit(

@@ -74,6 +74,11 @@ const GROUPS: readonly GroupRow[] = [
     load: async (b) => (await import("./command/agent.ts")).agentCommand(b),
   },
   {
+    name: "evals",
+    text: "list, follow, cancel and report evals on devices",
+    load: async (b) => (await import("./command/evals.ts")).evalsCommand(b),
+  },
+  {
     name: "mcp",
     text: "list, call and serve the tools of assistants",
     load: async (b) => (await import("./command/mcp.ts")).mcpCommand(b),

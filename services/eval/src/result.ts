@@ -80,6 +80,8 @@ export interface CaseResult {
   /** Digest of the case as it was written. */
   readonly hash: string;
   readonly device?: string;
+  /** From 1; over 1 only where a run of a case was made on several devices. */
+  readonly copy?: number;
 }
 
 /** One step of a dialogue. */

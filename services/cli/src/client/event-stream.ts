@@ -1,7 +1,8 @@
 /**
- * The events of one run, in order, across lost connections and restarted coordinators.
+ * Numbered events, such as those of one run, in order, across lost connections and restarted coordinators.
  *
- * S1  Each seq is yielded at most once and in increasing order, whatever the server repeats.
+ * S1  Each seq is yielded at most once and in increasing order, whatever the server repeats; kinds that only tell a state have no seq
+ *     of their own and are always yielded.
  * S2  A lost or silent connection is opened again from the last seq seen, for ever, with growing delays.
  * S3  Only the server's `end` (or its 204) ends the stream; a refusal (4xx) throws.
  */
@@ -27,7 +28,22 @@ export interface FollowOptions {
 const SILENCE_MS = 45_000;
 const MAX_EVENT_CHARS = 4 * 1024 * 1024;
 
-type Frame = { readonly kind: "event"; readonly event: RunEvent } | { readonly kind: "end" };
+/** As much of an event as following needs. */
+export interface StreamEvent {
+  readonly seq: number;
+  readonly kind: string;
+}
+
+/** Which stream. */
+export interface StreamSource {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly path: string;
+  /** Kind of events that tell a state and have no seq of their own. */
+  readonly stateKind?: string;
+}
+
+type Frame = { readonly kind: "event"; readonly event: StreamEvent } | { readonly kind: "end" };
 
 /** Follows a run until it has ended or `signal` aborts (then it returns). */
 export async function* followRun(
@@ -36,18 +52,34 @@ export async function* followRun(
   run: string,
   options: FollowOptions,
 ): AsyncGenerator<RunEvent, void, void> {
+  // What a coordinator sends on this path are events of a run.
+  for await (const event of followEvents({ client, clock, path: apiPath`/v1/runs/${run}/events` }, options)) {
+    yield event as RunEvent;
+  }
+}
+
+/** Follows a stream until it ends or `signal` aborts (then it returns). */
+export async function* followEvents(
+  source: StreamSource,
+  options: FollowOptions,
+): AsyncGenerator<StreamEvent, void, void> {
+  const { clock } = source;
   const backoff = new Backoff(clock, { firstMs: 250, maxMs: 5000 });
   let cursor = options.afterSeq ?? 0;
   let isPatient = options.isPatient ?? false;
   let isLost = false;
   while (!options.signal.aborted) {
     try {
-      for await (const frame of readOnce({ client, clock, run, afterSeq: cursor, signal: options.signal })) {
+      for await (const frame of readOnce({ ...source, afterSeq: cursor, signal: options.signal })) {
         if (frame.kind === "end") return;
         isPatient = true;
         if (isLost) options.onConnection?.(undefined);
         isLost = false;
         backoff.succeeded();
+        if (frame.event.kind === source.stateKind) {
+          yield frame.event;
+          continue;
+        }
         if (frame.event.seq <= cursor) continue;
         cursor = frame.event.seq;
         yield frame.event;
@@ -63,10 +95,7 @@ export async function* followRun(
   }
 }
 
-interface Attempt {
-  readonly client: Client;
-  readonly clock: Clock;
-  readonly run: string;
+interface Attempt extends StreamSource {
   readonly afterSeq: number;
   readonly signal: AbortSignal;
 }
@@ -79,7 +108,7 @@ async function* readOnce(attempt: Attempt): AsyncGenerator<Frame, void, void> {
   try {
     const headers: Record<string, string> = { accept: "text/event-stream" };
     if (attempt.afterSeq > 0) headers["last-event-id"] = String(attempt.afterSeq);
-    const response = await attempt.client.open("GET", apiPath`/v1/runs/${attempt.run}/events`, {
+    const response = await attempt.client.open("GET", attempt.path, {
       headers,
       signal: AbortSignal.any([attempt.signal, silence.signal]),
     });
@@ -115,7 +144,7 @@ function collect(message: EventSourceMessage, frames: Frame[]): void {
     return;
   }
   if (isObject(parsed) && typeof parsed["seq"] === "number" && typeof parsed["kind"] === "string") {
-    frames.push({ kind: "event", event: parsed as unknown as RunEvent });
+    frames.push({ kind: "event", event: parsed as unknown as StreamEvent });
   }
 }
 

@@ -7,18 +7,20 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { setFlagsFromString } from "node:v8";
 
-import type { EvalInput, EvalRequest } from "@mesh/eval/local";
+import type { EvalDeps, EvalInput, EvalRequest } from "@mesh/eval/local";
 import { errorText, MeshError } from "@mesh/kernel";
 import { InvalidArgumentError } from "commander";
 
-import type { Cli, CommonFlags } from "../cli.ts";
+import type { Cli } from "../cli.ts";
 import { exitCodeOf, type StopSignal } from "../terminal/interrupt.ts";
+import { wantsDevices } from "../eval/placement.ts";
 import { LiveOutput } from "../terminal/live-output.ts";
+import type { FleetFlags } from "./agent-eval-fleet.ts";
 import { openModels } from "./agent-model.ts";
 import { packageVersion } from "./version.ts";
 
 /** Flags of the command. */
-export interface EvalFlags extends CommonFlags {
+export interface EvalFlags extends FleetFlags {
   readonly input?: string;
   readonly name?: string;
   readonly app?: string;
@@ -57,10 +59,13 @@ const MAX_STDIN_BYTES = 256 * 1024 * 1024;
  */
 const HEAP_FLAGS = ["--heap-growing-percent=80", "--semi-space-growth-factor=1"];
 
+/** What an eval is prepared and shown with. */
+export type EvalSetting = EvalDeps;
+
 /** Runs it. */
 export async function evalAgent(cli: Cli, args: readonly string[], flags: EvalFlags): Promise<number> {
   for (const flag of HEAP_FLAGS) setFlagsFromString(flag);
-  const { ConsoleReport, EventReport, runEval } = await import("@mesh/eval/local");
+  const { ConsoleReport, EventReport } = await import("@mesh/eval/local");
   const { input, inputText, agent } = await inputOf(cli, args, flags);
   const isVerbose = flags.verbose === true;
   const live = new LiveOutput(cli.terminal, cli.clock);
@@ -69,19 +74,10 @@ export async function evalAgent(cli: Cli, args: readonly string[], flags: EvalFl
   const reporter =
     flags.json === true ? new EventReport(write, { isVerbose }) : new ConsoleReport(write, { isVerbose, progress });
   const request = requestOf({ input, inputText, ...(agent === undefined ? {} : { agent }) }, flags);
-  const stop = new AbortController();
-  let stopped: StopSignal | undefined;
-  const unlisten = cli.interrupts.listen((signal, count) => {
-    stopped ??= signal;
-    stop.abort(new MeshError("cancelled", "interrupted"));
-    // What is being cleaned up is left behind.
-    live.close();
-    if (count > 1) process.exit(exitCodeOf(signal));
-  });
   const scratchDir = await mkdtemp(join(tmpdir(), "yao-eval-"));
   const models = openModels(cli.clock, scratchDir);
   try {
-    const deps = {
+    const setting: EvalSetting = {
       clock: cli.clock,
       nonce: randomBytes(4).toString("hex"),
       version: packageVersion(),
@@ -91,13 +87,32 @@ export async function evalAgent(cli: Cli, args: readonly string[], flags: EvalFl
       reporter,
       models: models.forApp,
     };
-    const { exitCode } = await runEval(request, deps, AbortSignal.any([stop.signal, cli.terminal.closed]));
-    return stopped === undefined ? exitCode : exitCodeOf(stopped);
+    if (!wantsDevices(flags)) return await evalHere(cli, request, setting, live);
+    const { evalOnDevices } = await import("./agent-eval-fleet.ts");
+    return await evalOnDevices(cli, flags, request, { setting, live });
   } finally {
     live.close();
-    unlisten();
     await models[Symbol.asyncDispose]();
     await rm(scratchDir, { recursive: true, force: true });
+  }
+}
+
+async function evalHere(cli: Cli, request: EvalRequest, setting: EvalSetting, live: LiveOutput): Promise<number> {
+  const { runEval } = await import("@mesh/eval/local");
+  const stop = new AbortController();
+  let stopped: StopSignal | undefined;
+  const unlisten = cli.interrupts.listen((signal, count) => {
+    stopped ??= signal;
+    stop.abort(new MeshError("cancelled", "interrupted"));
+    // What is being cleaned up is left behind.
+    live.close();
+    if (count > 1) process.exit(exitCodeOf(signal));
+  });
+  try {
+    const { exitCode } = await runEval(request, setting, AbortSignal.any([stop.signal, cli.terminal.closed]));
+    return stopped === undefined ? exitCode : exitCodeOf(stopped);
+  } finally {
+    unlisten();
   }
 }
 

@@ -1,4 +1,4 @@
-/** `yao agent`: evals of assistants on this machine, and the task agents of a workspace. */
+/** `yao agent`: evals of assistants, on this machine or on the devices of a workspace, and the task agents of a workspace. */
 
 import { InvalidArgumentError } from "commander";
 import type { Command } from "commander";
@@ -6,6 +6,7 @@ import type { Command } from "commander";
 import { parseDuration } from "@mesh/kernel";
 
 import { type Builder, group, leaf, whole } from "../command.ts";
+import { FLEET_FLAGS } from "./agent-eval-fleet.ts";
 import { listCommand, removeCommand, showCommand } from "./agent-list.ts";
 import { evalAgent, type EvalFlags } from "./agent-eval.ts";
 import { compareEvals, type CompareFlags, extractResults, type ExtractFlags } from "./agent-log.ts";
@@ -34,6 +35,7 @@ function evalCommand(builder: Builder): Command {
       'yao agent eval expense "Submit $500"',
       "yao agent eval -i tests/inputs.jsonl --runs 5 -o report.html",
       "yao agent eval expense --scripts setup -v",
+      "yao agent eval expense @tests/inputs.jsonl --nodes all --runs 3 -o report.html",
     ],
     flags: [
       { flags: "-i, --input <input>", text: "the input, where it is not the second argument" },
@@ -73,6 +75,7 @@ function evalCommand(builder: Builder): Command {
       { flags: "--dry-run", text: "show the cases without running them" },
       { flags: "--resume <log>", text: "go on with the log of an eval that was ended: only what is missing is run" },
       { flags: "--regrade <log>", text: "judge the answers in this log or report again, without asking the assistant" },
+      ...FLEET_FLAGS,
     ],
     action: evalAgent,
   });

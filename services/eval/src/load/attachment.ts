@@ -75,6 +75,11 @@ export async function withAttachments(
   );
 }
 
+/** The `file://` addresses that cases name, each once. */
+export function fileSources(cases: readonly EvalCase[]): ReadonlySet<string> {
+  return new Set(cases.flatMap(({ messages }) => sourcesOf(messages)));
+}
+
 function sourcesOf(messages: readonly InputMessage[]): readonly string[] {
   return messages.flatMap(({ content }) =>
     Array.isArray(content) ? (content as readonly Json[]).flatMap((part) => fileIn(part) ?? []) : [],

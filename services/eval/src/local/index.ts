@@ -7,3 +7,20 @@ export type { EvalDeps, EvalOutcome, EvalRequest } from "./eval-request.ts";
 export { type EvalInput, inputFromText, parseInput } from "./eval-input.ts";
 export { runEval } from "./run-eval.ts";
 export type { ModelCalls } from "./local-host.ts";
+export {
+  type EvalRemote,
+  exitCodeOf,
+  planOf,
+  RemoteBook,
+  type RemoteEnd,
+  type RemoteResult,
+  type RemoteStart,
+  type RemoteSuite,
+  runRemoteEval,
+} from "./remote-eval.ts";
+export { printJsonReport, writeReport } from "./write-report.ts";
+export { casesOf } from "../load/load-cases.ts";
+export { readContextFile, readEvalApp } from "./prepare.ts";
+export { fileSources } from "../load/attachment.ts";
+export type { CaseResult } from "../result.ts";
+export { readResult, type StartRow } from "../report/log-row.ts";

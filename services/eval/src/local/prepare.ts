@@ -6,7 +6,7 @@
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 
-import { type App, APP_LIMITS, loadApp, readAppDirectory } from "@mesh/assistants";
+import { type App, type AppFiles, APP_LIMITS, loadApp, readAppDirectory } from "@mesh/assistants";
 import { errorText, isObject, type Json, MeshError } from "@mesh/kernel";
 
 import { compilePattern } from "../assert/pattern.ts";
@@ -55,7 +55,7 @@ const MAX_CONTEXT_BYTES = 1024 * 1024;
 export async function loadTarget({ input, agent, appDir, cwd }: EvalRequest, env: EvalRootEnv): Promise<EvalTarget> {
   const from = input.kind === "file" ? dirname(resolve(cwd, input.path)) : cwd;
   const root = await findAppRoot(appDir ?? env.YAO_ROOT, from);
-  const { app, problems } = loadApp(withBuiltInAgents(await readAppDirectory(root, { isForeign: isEvalFile })));
+  const { app, problems } = loadApp(withBuiltInAgents(await readEvalApp(root)));
   if (input.kind === "generator" && agent === undefined) {
     throw new MeshError("invalid_argument", "say which assistant the cases are for with -n ID");
   }
@@ -72,6 +72,11 @@ export async function loadTarget({ input, agent, appDir, cwd }: EvalRequest, env
       .map(({ file, line, message }) => `${file}${line > 0 ? `:${line}` : ""}: ${message}`);
     throw new MeshError("invalid_argument", [MeshError.from(error).message, ...told].join("\n"), { cause: error });
   }
+}
+
+/** The files of the app in a directory, without what evals leave there. */
+export async function readEvalApp(root: string): Promise<AppFiles> {
+  return readAppDirectory(root, { isForeign: isEvalFile });
 }
 
 /** Cases and reports lie among the files of an app, in any size; of MCP servers, JSONL files are part of it. */

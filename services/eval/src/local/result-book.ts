@@ -97,7 +97,8 @@ function observerOf(
   };
 }
 
-function startRow({ request, deps, target, identity }: PreparedEval, { cases }: PreparedCases): StartRow {
+/** The first row of its log. */
+export function startRow({ request, deps, target, identity }: PreparedEval, { cases }: PreparedCases): StartRow {
   const { userId, teamId, locale, client } = identityOf({ run: 1 }, identity);
   const suite = createHash("sha256");
   for (const test of cases) suite.update(`${test.id}\u0000${test.hash}\n`);

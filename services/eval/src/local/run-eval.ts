@@ -6,23 +6,34 @@
  * E3  The exit code is 0 only when every case that was chosen was run and passed, or was meant to be skipped.
  */
 
-import { stat } from "node:fs/promises";
-import { dirname, extname, join, resolve } from "node:path";
+import { join, resolve } from "node:path";
 
-import { type Json, MeshError, rfc3339 } from "@mesh/kernel";
+import { type Json, MeshError } from "@mesh/kernel";
 
-import type { StartRow } from "../report/log-row.ts";
 import type { CaseSettings } from "../run/case-run.ts";
 import { identityOf, type IdentitySettings } from "../run/identity.ts";
 import { hookLookup, runSession, type SessionSettings } from "../run/session.ts";
-import type { Summary } from "../stat/tally.ts";
 import type { EvalDeps, EvalOutcome, EvalRequest } from "./eval-request.ts";
 import { LocalHost } from "./local-host.ts";
+import { outputPaths, report } from "./output.ts";
 import { loadTarget, prepareCases, type PreparedCases, type PreparedEval, readContextFile } from "./prepare.ts";
 import { openBook } from "./result-book.ts";
 
 /** Runs it. Rejects when it cannot begin. */
 export async function runEval(request: EvalRequest, deps: EvalDeps, signal: AbortSignal): Promise<EvalOutcome> {
+  return withTarget(request, deps, async (run) => {
+    if (request.input.kind !== "tests") return runCaseEval(run, signal);
+    const { runTestEval } = await import("./run-test-eval.ts");
+    return runTestEval(run, signal);
+  });
+}
+
+/** Loads what an eval is about, and lets go of it afterwards. */
+export async function withTarget<T>(
+  request: EvalRequest,
+  deps: EvalDeps,
+  work: (run: PreparedEval) => Promise<T>,
+): Promise<T> {
   const context = await readContextFile(request.contextFile, request.cwd);
   const target = await loadTarget(request, deps.env);
   const { app } = target;
@@ -45,10 +56,7 @@ export async function runEval(request: EvalRequest, deps: EvalDeps, signal: Abor
     ...(request.locale === undefined ? {} : { locale: request.locale }),
   };
   try {
-    const run = { request, deps, target, host, identity };
-    if (request.input.kind !== "tests") return await runCaseEval(run, signal);
-    const { runTestEval } = await import("./run-test-eval.ts");
-    return await runTestEval(run, signal);
+    return await work({ request, deps, target, host, identity });
   } finally {
     await host[Symbol.asyncDispose]();
   }
@@ -104,7 +112,8 @@ async function storedOf({ regrade, cwd }: EvalRequest): Promise<CaseSettings["st
   return storedAnswers(resolve(cwd, regrade));
 }
 
-async function madeCases(
+/** Cases that an assistant or a script makes. */
+export async function madeCases(
   { request, target, host, identity }: PreparedEval,
   signal: AbortSignal,
 ): Promise<readonly Json[]> {
@@ -140,68 +149,4 @@ function settingsOf(
     ...(before === undefined ? {} : { beforeAll: hookOf(before) }),
     ...(after === undefined ? {} : { afterAll: hookOf(after) }),
   };
-}
-
-/** Where the log and the report go; no path where nothing is kept. */
-interface OutputPaths {
-  readonly log: string | undefined;
-  readonly report: string | undefined;
-  /** The log is all that is wanted; else it is removed once the report is written. */
-  readonly isLogKept: boolean;
-}
-
-const LOG_EXTENSIONS = new Set([".jsonl", ".ndjson"]);
-
-async function outputPaths({ output, resume, input, cwd }: EvalRequest, { clock }: EvalDeps): Promise<OutputPaths> {
-  const log = resume === undefined ? undefined : resolve(cwd, resume);
-  const report = output === undefined ? undefined : resolve(cwd, output);
-  if (report !== undefined) {
-    const folder = dirname(report);
-    if ((await stat(folder).catch(() => undefined))?.isDirectory() !== true) {
-      throw new MeshError("not_found", `the directory ${folder} does not exist; make it, or choose another -o`);
-    }
-    if (LOG_EXTENSIONS.has(extname(report).toLowerCase()))
-      return { log: log ?? report, report: undefined, isLogKept: true };
-    return { log: log ?? `${report}.partial.jsonl`, report, isLogKept: log !== undefined };
-  }
-  if (log !== undefined) return { log, report: undefined, isLogKept: true };
-  if (input.kind === "message") return { log: undefined, report: undefined, isLogKept: false };
-  const stamp = rfc3339(clock.now()).replaceAll(/[-:T]|\..*$/g, "");
-  const folder = input.kind === "file" ? dirname(resolve(cwd, input.path)) : cwd;
-  return { log: join(folder, `output-${stamp}.jsonl`), report: undefined, isLogKept: true };
-}
-
-async function report(
-  run: PreparedEval,
-  ended: {
-    readonly summary: Summary;
-    readonly warnings: readonly string[];
-    readonly paths: OutputPaths;
-    readonly start: StartRow;
-  },
-): Promise<void> {
-  const { summary, warnings, paths, start } = ended;
-  const { reporter } = run.deps;
-  // Totals first: nothing that comes after may keep them from being told.
-  reporter.onEnd(summary, warnings);
-  if (paths.log === undefined) return;
-  const { GITHUB_STEP_SUMMARY: step } = run.deps.env;
-  if (step !== undefined && step !== "") {
-    const { writeStepSummary } = await import("./write-report.ts");
-    await writeStepSummary({ log: paths.log, start, summary }, step);
-  }
-  if (paths.report !== undefined) {
-    const { agentReport, writeReport } = await import("./write-report.ts");
-    const source = { log: paths.log, start, summary };
-    if (run.request.reporter === undefined) await writeReport(source, paths.report);
-    else await agentReport(source, paths.report, run);
-    reporter.onFile(paths.report);
-    if (!paths.isLogKept && summary.complete) await removeLog(paths.log);
-    else reporter.onFile(paths.log);
-  } else reporter.onFile(paths.log);
-}
-
-async function removeLog(path: string): Promise<void> {
-  const { rm } = await import("node:fs/promises");
-  await rm(path, { force: true });
 }

@@ -32,6 +32,11 @@ export async function writeReport(source: ReportSource, path: string): Promise<v
   await writeWhole(path, (write) => form(source, write));
 }
 
+/** The JSON report, piece by piece, for a pipe. */
+export async function printJsonReport(source: ReportSource, write: (text: string) => void): Promise<void> {
+  await jsonReport(source, (piece) => write(typeof piece === "string" ? piece : Buffer.from(piece).toString()));
+}
+
 /** Adds to the summary of a step of GitHub Actions. */
 export async function writeStepSummary(source: ReportSource, path: string): Promise<void> {
   await appendFile(path, `${await stepSummary(source)}\n`);

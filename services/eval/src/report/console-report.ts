@@ -4,6 +4,7 @@ import { textOfOutput } from "../assert/answer.ts";
 import type { EvalCase } from "../eval-case.ts";
 import type { CaseUnit } from "../run/case-run.ts";
 import type { CaseResult, Status, TurnResult } from "../result.ts";
+import { DeviceTally } from "../stat/device-tally.ts";
 import { type CaseTally, type Summary } from "../stat/tally.ts";
 import { stabilityName } from "../stat/stability.ts";
 import type { EvalPlan, EvalReporter } from "./reporter.ts";
@@ -28,6 +29,7 @@ export class ConsoleReport implements EvalReporter {
   readonly #progress: ((line: string) => void) | undefined;
   /** Lines of cases that run, so that those of two cases do not mix. */
   readonly #held = new Map<string, string[]>();
+  readonly #devices = new DeviceTally();
   #plan: EvalPlan | undefined;
   #done = 0;
   #bad = 0;
@@ -41,16 +43,18 @@ export class ConsoleReport implements EvalReporter {
   onPlan(plan: EvalPlan): void {
     this.#plan = plan;
     if (this.#isDirect()) return;
-    const { agentId, agentPath, connector, input, cases, runs, parallel } = plan;
+    const { agentId, agentPath, connector, input, cases, runs, copies = 1, parallel } = plan;
     this.#line(BAR);
     this.#line("  Agent Test");
     this.#line(BAR);
     this.#line(`ℹ Agent: ${agentId}${agentPath === undefined ? "" : ` (${agentPath})`}`);
     if (connector !== undefined) this.#line(`ℹ Connector: ${connector}`);
     this.#line(`ℹ Input: ${plainText(input)}`);
-    const more = [runs > 1 ? `${runs} runs each` : "", parallel > 1 ? `${parallel} at once` : ""].filter(
-      (part) => part !== "",
-    );
+    const more = [
+      runs > 1 ? `${runs} runs each` : "",
+      copies > 1 ? `on ${copies} devices each` : "",
+      parallel > 1 ? `${parallel} at once` : "",
+    ].filter((part) => part !== "");
     this.#line(`ℹ Cases: ${cases.length}${more.length === 0 ? "" : ` (${more.join(", ")})`}`);
     this.#line("");
   }
@@ -84,6 +88,7 @@ export class ConsoleReport implements EvalReporter {
       return;
     }
     this.#verdict(result, test);
+    this.#devices.add(result);
     this.#count(status);
     if (this.#isVerbose && output !== null) this.#line(`  └─ Output: ${preview(output, OUTPUT_CHARS)}`);
     if (error !== undefined && status !== "skipped") this.#line(`  └─ ${plainText(error).replaceAll("\n", "\n     ")}`);
@@ -94,25 +99,28 @@ export class ConsoleReport implements EvalReporter {
     this.#done += 1;
     if (status !== "passed" && status !== "skipped") this.#bad += 1;
     if (this.#progress === undefined || this.#plan === undefined) return;
-    const all = this.#plan.cases.length * this.#plan.runs;
+    const all = this.#plan.cases.length * this.#plan.runs * (this.#plan.copies ?? 1);
     const filled = Math.floor((this.#done / Math.max(1, all)) * BAR_CHARS);
     const bar = "█".repeat(Math.min(BAR_CHARS, filled)).padEnd(BAR_CHARS, "░");
     this.#progress(`${bar} ${this.#done}/${all}${this.#bad === 0 ? "" : `, ${this.#bad} did not pass`}`);
   }
 
-  #verdict({ id, run, status, input, metadata, duration_ms: ms }: CaseResult, { dialogue }: EvalCase): void {
+  #verdict({ id, run, status, input, metadata, device, duration_ms: ms }: CaseResult, { dialogue }: EvalCase): void {
     const runs = this.#plan?.runs ?? 1;
     const verdict = status.toUpperCase();
+    const where = device === undefined ? "" : ` on ${plainText(device)}`;
     if (dialogue === undefined || status === "skipped") {
       const which = runs > 1 ? ` run ${run}/${runs}` : "";
       const time = status === "skipped" ? "" : ` (${durationText(ms)})`;
-      this.#line(`► [${plainText(id)}] ${preview(input, PREVIEW_CHARS)}${which} ${verdict}${time}`);
+      this.#line(`► [${plainText(id)}] ${preview(input, PREVIEW_CHARS)}${which} ${verdict}${time}${where}`);
       this.#flush(id);
       return;
     }
     this.#flush(id);
     const turns = Number(metadata?.["total_turns"] ?? 0);
-    this.#line(`  └─ ${verdict} (${turns} turns, ${dialogue.checkpoints.length} checkpoints, ${durationText(ms)})`);
+    this.#line(
+      `  └─ ${verdict} (${turns} turns, ${dialogue.checkpoints.length} checkpoints, ${durationText(ms)})${where}`,
+    );
   }
 
   onCase(tally: CaseTally): void {
@@ -128,7 +136,7 @@ export class ConsoleReport implements EvalReporter {
 
   onEnd(summary: Summary, warnings: readonly string[]): void {
     if (this.#isDirect()) return;
-    for (const line of summaryLines(summary, this.#plan)) this.#line(line);
+    for (const line of [...summaryLines(summary, this.#plan), ...deviceLines(this.#devices)]) this.#line(line);
     for (const warning of warnings) this.#line(`warning: ${plainText(warning)}`);
     this.#line("");
     this.#line(bannerOf(summary));
@@ -204,6 +212,17 @@ function stabilityLines(summary: Summary): readonly string[] {
     row("Unstable", unstable),
     row("Undecided", `${undecided} (more runs would tell)`),
   ];
+}
+
+function deviceLines(devices: DeviceTally): readonly string[] {
+  const all = devices.devices();
+  if (all.length === 0) return [];
+  const width = Math.max(...all.map(({ device }) => device.length)) + 1;
+  const lines = all.map(({ device, total, passed, scored, rate, unjudged }) => {
+    const judged = rate === undefined ? "none judged" : `${percentText(rate)} (${passed}/${scored})`;
+    return `  ${plainText(`${device}:`).padEnd(width)} ${judged}, ${total} in all${unjudged === 0 ? "" : `, ${unjudged} not judged`}`;
+  });
+  return ["", "  Devices", ...lines];
 }
 
 function bannerOf({ complete, failed, errors, timeouts, passed }: Summary): string {

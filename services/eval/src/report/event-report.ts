@@ -23,11 +23,19 @@ export class EventReport implements EvalReporter {
     this.#isVerbose = options.isVerbose;
   }
 
-  onPlan({ agentId, connector, input, cases, runs, isDirect }: EvalPlan): void {
+  onPlan({ agentId, connector, input, cases, runs, copies, isDirect }: EvalPlan): void {
     this.#isDirect = isDirect && runs === 1;
     this.#agentId = agentId;
     this.#connector = connector;
-    this.#event({ type: "start", agent_id: agentId, ...optional({ connector }), input, total: cases.length, runs });
+    this.#event({
+      type: "start",
+      agent_id: agentId,
+      ...optional({ connector }),
+      input,
+      total: cases.length,
+      runs,
+      ...optional({ copies }),
+    });
   }
 
   onDryRun(cases: readonly EvalCase[]): void {
@@ -59,7 +67,7 @@ export class EventReport implements EvalReporter {
       });
       return;
     }
-    const { id, run, status, duration_ms, error, cause, output, assertions } = result;
+    const { id, run, copy, status, duration_ms, error, cause, output, assertions, device } = result;
     if (test.dialogue !== undefined) {
       const turns = Number(result.metadata?.["total_turns"] ?? 0);
       this.#event({
@@ -80,7 +88,7 @@ export class EventReport implements EvalReporter {
       run,
       status,
       duration_ms,
-      ...optional({ error, cause, assertions }),
+      ...optional({ copy, device, error, cause, assertions }),
       output,
     });
   }

@@ -17,6 +17,7 @@ input,select,button{font:inherit;color:inherit;background:var(--bg);border:1px s
 .passed{color:var(--good)}.failed,.error,.timeout{color:var(--bad)}.skipped{color:var(--warn)}
 dialog{width:min(960px,95vw);max-height:90vh;background:var(--bg);color:inherit;border:1px solid var(--line);border-radius:10px}
 pre{white-space:pre-wrap;overflow-wrap:anywhere;background:var(--card);border:1px solid var(--line);border-radius:6px;padding:.6rem;max-height:24rem;overflow:auto}
+.wide{overflow-x:auto;max-height:40vh;margin:0 0 1rem}table{border-collapse:collapse}td,th{border:1px solid var(--line);padding:.25rem .6rem;text-align:left}thead th{background:var(--card)}details{margin:0 0 1rem}
 .bar{display:flex;gap:1rem;align-items:start;justify-content:space-between}
 `;
 
@@ -33,9 +34,9 @@ function draw(){
   const from=Math.max(0,Math.floor(box.scrollTop/H)-5),to=Math.min(view.length,from+Math.ceil(box.clientHeight/H)+12);
   const rows=[];
   for(let at=from;at<to;at+=1){
-    const [id,run,status,ms,say,device]=index[view[at]];
+    const [id,run,status,ms,say,device,copy]=index[view[at]];
     const row=document.createElement("div");row.className="row";row.setAttribute("role","row");row.setAttribute("aria-rowindex",at+2);row.style.top=at*H+"px";
-    const name=cell("span","");const link=document.createElement("a");link.href="#case="+encodeURIComponent(id)+"&run="+run;link.textContent=run>1?id+" (run "+run+")":id;name.append(link);
+    const name=cell("span","");const link=document.createElement("a");link.href="#case="+encodeURIComponent(id)+"&run="+run+(copy>1?"&copy="+copy:"");link.textContent=run>1?id+" (run "+run+")":id;name.append(link);
     row.append(cell("span",status,status),name,cell("span",say),cell("span",ms+" ms"),cell("span",device));
     rows.push(row);
   }
@@ -60,7 +61,7 @@ function part(title,value){
 function open(){
   const want=new URLSearchParams(location.hash.slice(1)),id=want.get("case");
   if(id===null){if($("case").open)$("case").close();return}
-  const at=index.findIndex((r)=>r[0]===id&&r[1]===Number(want.get("run")||1));
+  const at=index.findIndex((r)=>r[0]===id&&r[1]===Number(want.get("run")||1)&&(r[6]||1)===Number(want.get("copy")||1));
   if(at<0)return;
   const r=JSON.parse(lines[at]);
   $("title").textContent=r.id+" - "+r.status;

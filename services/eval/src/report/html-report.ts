@@ -9,12 +9,15 @@ import { createHash } from "node:crypto";
 
 import { cut } from "../assert/json-equal.ts";
 import type { CaseResult } from "../result.ts";
+import { CaseDeviceTable, DeviceTally } from "../stat/device-tally.ts";
 import { PAGE_PROGRAM, PAGE_STYLE } from "./html-page.ts";
 import { type ReportForm, type ReportSource, resultsOf } from "./report-source.ts";
-import { durationText, preview } from "./text-form.ts";
+import { durationText, percentText, preview } from "./text-form.ts";
 
 const PREVIEW_CHARS = 160;
 const MAX_OUTPUT_CHARS = 100_000;
+/** Those on which devices disagree are first. */
+const MAX_CASE_ROWS = 500;
 const STATUSES = ["passed", "failed", "error", "timeout", "skipped"];
 const ENTITIES: Readonly<Record<string, string>> = {
   "&": "&amp;",
@@ -26,9 +29,13 @@ const ENTITIES: Readonly<Record<string, string>> = {
 
 /** See the file comment. */
 export const htmlReport: ReportForm = async (source, write) => {
-  const devices = new Set<string>();
-  for await (const { device } of resultsOf(source)) if (device !== undefined) devices.add(device);
-  write(headOf(source, [...devices].toSorted()));
+  const tally = new DeviceTally();
+  const table = new CaseDeviceTable();
+  for await (const result of resultsOf(source)) {
+    tally.add(result);
+    table.add(result);
+  }
+  write(headOf(source, { tally, table }));
   write('<script type="application/json" id="index">[');
   let separator = "\n";
   for await (const result of resultsOf(source)) {
@@ -40,7 +47,11 @@ export const htmlReport: ReportForm = async (source, write) => {
   write(`</script>\n<script>${PAGE_PROGRAM}</script>\n</body>\n</html>\n`);
 };
 
-function headOf({ start, summary }: ReportSource, devices: readonly string[]): string {
+function headOf(
+  { start, summary }: ReportSource,
+  { tally, table }: { readonly tally: DeviceTally; readonly table: CaseDeviceTable },
+): string {
+  const devices = tally.devices().map(({ device }) => device);
   const { total, passed, failed, errors, timeouts, skipped, pass_rate: rate, complete } = summary;
   const cards: readonly (readonly [string, string | number])[] = [
     ["total", total],
@@ -71,7 +82,7 @@ function headOf({ start, summary }: ReportSource, devices: readonly string[]): s
 <h1>${html(title)}</h1>
 <ul class="cards">${cards.map(([name, value]) => `<li><b>${html(String(value))}</b><span>${name}</span></li>`).join("")}</ul>
 ${complete ? "" : "<p class=failed>The eval was ended before all cases were run.</p>"}
-<form id="form"><label>Search<input id="text" type="search"></label>
+${deviceTables(tally, table)}<form id="form"><label>Search<input id="text" type="search"></label>
 <label>Status<select id="status"><option value="">all</option>${STATUSES.map((each) => `<option>${each}</option>`).join("")}</select></label>
 <label>Device<select id="device"><option value="">all</option>${devices.map((each) => `<option>${html(each)}</option>`).join("")}</select></label>
 <span role="status" id="count"></span></form>
@@ -84,8 +95,54 @@ ${complete ? "" : "<p class=failed>The eval was ended before all cases were run.
 `;
 }
 
-function indexRow({ id, run, status, duration_ms: ms, input, device }: CaseResult): readonly (string | number)[] {
-  return [id, run, status, Math.round(ms), preview(input, PREVIEW_CHARS), device ?? ""];
+/** Pass rates of devices, and cases on them; nothing for an eval of one machine alone. */
+function deviceTables(tally: DeviceTally, table: CaseDeviceTable): string {
+  const all = tally.devices();
+  if (all.length === 0) return "";
+  const counts = all.map(({ device, total, passed, failed, errors, timeouts, skipped, rate }) => {
+    const cells = [
+      total,
+      passed,
+      failed,
+      errors,
+      timeouts,
+      skipped,
+      rate === undefined ? "none judged" : percentText(rate),
+    ];
+    return `<tr><th scope="row">${html(device)}</th>${cells.map((value) => `<td>${value}</td>`).join("")}</tr>`;
+  });
+  const names = ["Device", "Total", "Passed", "Failed", "Errors", "Timeouts", "Skipped", "Pass rate"];
+  const devices = `<h2>Devices</h2>\n<div class="wide" tabindex="0" role="region" aria-label="Devices"><table><thead><tr>${headers(names)}</tr></thead><tbody>${counts.join("")}</tbody></table></div>\n`;
+  return all.length === 1
+    ? devices
+    : `${devices}${caseTable(
+        table,
+        all.map(({ device }) => device),
+      )}`;
+}
+
+function caseTable(table: CaseDeviceTable, devices: readonly string[]): string {
+  const all = table.rows();
+  const rows = all.slice(0, MAX_CASE_ROWS).map(({ id, on }) => {
+    const cells = devices.map((device) => {
+      const found = on.get(device);
+      if (found === undefined) return "<td></td>";
+      const times = found.total > 1 ? ` ${found.passed}/${found.total}` : "";
+      return `<td class="${found.status}">${found.status}${times}</td>`;
+    });
+    return `<tr><th scope="row">${html(id)}</th>${cells.join("")}</tr>`;
+  });
+  const more = all.length > rows.length ? `<p>… and ${all.length - rows.length} more cases</p>` : "";
+  return `<details><summary>Cases by device</summary>\n<div class="wide" tabindex="0" role="region" aria-label="Cases by device"><table><thead><tr>${headers(["Case", ...devices])}</tr></thead><tbody>${rows.join("")}</tbody></table></div>${more}</details>\n`;
+}
+
+function headers(names: readonly string[]): string {
+  return names.map((name) => `<th scope="col">${html(name)}</th>`).join("");
+}
+
+function indexRow({ id, run, copy, status, duration_ms: ms, input, device }: CaseResult): readonly (string | number)[] {
+  const row = [id, run, status, Math.round(ms), preview(input, PREVIEW_CHARS), device ?? ""];
+  return copy === undefined ? row : [...row, copy];
 }
 
 /** A result without the texts that no page should hold. */

@@ -2,8 +2,9 @@
 
 import { rfc3339 } from "@mesh/kernel";
 
+import { DeviceTally } from "../stat/device-tally.ts";
 import type { CaseTally } from "../stat/tally.ts";
-import { type ReportForm, tallyOf } from "./report-source.ts";
+import { type ReportForm, type ReportSource, resultsOf, runsOf, tallyOf } from "./report-source.ts";
 import { resultBytes } from "./result-bytes.ts";
 
 /** See the file comment. */
@@ -19,7 +20,10 @@ export const jsonReport: ReportForm = async (source, write) => {
     separator = ",\n";
   }
   write("\n],\n");
-  if (start.runs > 1) {
+  // Of one machine nothing is told about devices, so its results need not be read again.
+  const devices = start.eval_id === undefined ? [] : await devicesOf(source);
+  if (devices.length > 0) write(`"devices": ${JSON.stringify(devices, null, 2)},\n`);
+  if (runsOf(source) > 1) {
     write('"stability_results": [');
     separator = "\n";
     for (const tally of (await tallyOf(source)).cases()) {
@@ -32,6 +36,15 @@ export const jsonReport: ReportForm = async (source, write) => {
   const { timestamp: started_at, version, input, suite } = start;
   write(`"metadata": ${JSON.stringify({ started_at, completed_at: completed, version, input, suite }, null, 2)}\n}\n`);
 };
+
+async function devicesOf(source: ReportSource): Promise<readonly object[]> {
+  const tally = new DeviceTally();
+  for await (const result of resultsOf(source)) tally.add(result);
+  return tally.devices().map(({ rate, unjudged: _unjudged, ...counts }) => ({
+    ...counts,
+    pass_rate: rate === undefined ? null : rate * 100,
+  }));
+}
 
 function stabilityResult(tally: CaseTally): object {
   const { id, runs, passed, failed, errors, timeouts, stability, avgMs, minMs, maxMs, stdMs } = tally;

@@ -35,8 +35,9 @@ export const junitReport: ReportForm = async (source, write) => {
 };
 
 function testCase(result: CaseResult, agentId: string, hasRuns: boolean): string {
-  const { id, run, status, duration_ms: ms, error = "", cause, device } = result;
-  const name = hasRuns ? `${id} (run ${run})` : id;
+  const { id, run, copy, status, duration_ms: ms, error = "", cause, device } = result;
+  const where = copy === undefined || device === undefined ? "" : ` on ${device}`;
+  const name = `${id}${hasRuns ? ` (run ${run})` : ""}${where}`;
   const properties = [
     ...(hasRuns ? [["run", String(run)]] : []),
     ...(device === undefined ? [] : [["device", device]]),

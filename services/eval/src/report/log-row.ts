@@ -16,6 +16,10 @@ export interface StartRow {
   readonly input: string;
   readonly total_cases: number;
   readonly runs: number;
+  /** The eval on a coordinator whose log this is; absent for one of this machine. */
+  readonly eval_id?: string;
+  /** On how many devices each run was made, where that is more than one. */
+  readonly copies?: number;
   /** Digest over the ids and digests of all cases. */
   readonly suite: string;
   readonly environment: JsonObject;
@@ -78,6 +82,15 @@ function isStatus(text: string): text is Status {
   return STATUSES.has(text);
 }
 
+function isResult({ id, run, status }: Readonly<Record<string, unknown>>): boolean {
+  return typeof id === "string" && typeof run === "number" && typeof status === "string" && STATUSES.has(status);
+}
+
+/** A result from elsewhere; undefined for what is none. */
+export function readResult(value: Readonly<Record<string, unknown>>): CaseResult | undefined {
+  return isResult(value) ? (value as unknown as CaseResult) : undefined;
+}
+
 /** A line as a row; undefined for what is none. */
 export function readRow(line: string): LogRow | undefined {
   let value: Json;
@@ -90,12 +103,8 @@ export function readRow(line: string): LogRow | undefined {
   switch (value["type"]) {
     case "start":
       return typeof value["agent_id"] === "string" ? (value as unknown as StartRow) : undefined;
-    case "result": {
-      const { id, run, status } = value;
-      const isResult =
-        typeof id === "string" && typeof run === "number" && typeof status === "string" && STATUSES.has(status);
-      return isResult ? (value as unknown as ResultRow) : undefined;
-    }
+    case "result":
+      return isResult(value) ? (value as unknown as ResultRow) : undefined;
     case "summary":
       return value as unknown as SummaryRow;
     case "resume":

@@ -4,32 +4,37 @@ import type { Json } from "@mesh/kernel";
 
 import { cut } from "../assert/json-equal.ts";
 import type { CaseResult } from "../result.ts";
+import { CaseDeviceTable, DeviceTally } from "../stat/device-tally.ts";
 import { stabilityName } from "../stat/stability.ts";
 import type { Tally } from "../stat/tally.ts";
-import { type ReportForm, type ReportSource, resultsOf, tallyOf } from "./report-source.ts";
+import { type ReportForm, type ReportSource, resultsOf, runsOf, tallyOf } from "./report-source.ts";
 import { durationText, intervalText, markOf, percentText, plainText } from "./text-form.ts";
 
 const MAX_TEXT_CHARS = 20_000;
 // What GitHub takes for a step, with room for others.
 const STEP_BYTES = 900 * 1024;
+/** Those on which devices disagree are first. */
+const MAX_CASE_ROWS = 200;
 
 /** See the file comment. */
 export const markdownReport: ReportForm = async (source, write) => {
   write(headOf(source));
+  write(await devicesText(source));
   write("## Results\n\n");
   for await (const result of resultsOf(source)) write(resultText(result, source.start.runs > 1));
-  if (source.start.runs > 1) write(stabilityText(await tallyOf(source)));
+  if (runsOf(source) > 1) write(stabilityText(await tallyOf(source)));
   write(footOf(source));
 };
 
 /** The summary of a step of GitHub Actions: totals and what did not pass. */
 export async function stepSummary(source: ReportSource): Promise<string> {
-  let text = headOf(source);
+  let text = `${headOf(source)}${await devicesText(source)}`;
   let hidden = 0;
   for await (const result of resultsOf(source)) {
     if (result.status === "passed" || result.status === "skipped") continue;
-    const { id, run, status, error = "" } = result;
-    const which = source.start.runs > 1 ? ` run ${run}` : "";
+    const { id, run, status, device, error = "" } = result;
+    const where = device === undefined ? "" : ` on ${inline(device)}`;
+    const which = `${source.start.runs > 1 ? ` run ${run}` : ""}${where}`;
     const line = `- ${markOf(status)} ${code(id)}${which}: ${inline(cut(error, 500))}\n`;
     if (Buffer.byteLength(text) + Buffer.byteLength(line) > STEP_BYTES) hidden += 1;
     else text += line;
@@ -60,8 +65,9 @@ function headOf({ start, summary }: ReportSource): string {
 }
 
 function resultText(result: CaseResult, hasRuns: boolean): string {
-  const { id, run, status, duration_ms: ms, error, input, output } = result;
-  const which = hasRuns ? ` (run ${run})` : "";
+  const { id, run, status, duration_ms: ms, error, input, output, device } = result;
+  const where = device === undefined ? "" : ` on ${inline(device)}`;
+  const which = `${hasRuns ? ` (run ${run})` : ""}${where}`;
   return [
     `### ${markOf(status)} ${inline(id)}${which} - ${status} (${durationText(ms)})\n\n`,
     error === undefined ? "" : `**Error**: ${inline(error)}\n\n`,
@@ -85,6 +91,45 @@ function toolTable({ trace }: CaseResult): string {
     return `| ${cell(tool)} | ${cell(JSON.stringify(args ?? {}))} | ${cell(gave)} |\n`;
   });
   return `| Tool | Arguments | Result |\n| --- | --- | --- |\n${rows.join("")}\n`;
+}
+
+/** Devices, and cases on them; nothing for an eval of this machine alone. */
+async function devicesText(source: ReportSource): Promise<string> {
+  const tally = new DeviceTally();
+  const table = new CaseDeviceTable();
+  for await (const result of resultsOf(source)) {
+    tally.add(result);
+    table.add(result);
+  }
+  const devices = tally.devices();
+  if (devices.length === 0) return "";
+  const rows = devices.map(({ device, total, passed, failed, errors, timeouts, skipped, rate }) => {
+    const shown = rate === undefined ? "none judged" : percentText(rate);
+    return `| ${cell(device)} | ${total} | ${passed} | ${failed} | ${errors} | ${timeouts} | ${skipped} | ${shown} |\n`;
+  });
+  const head = "| Device | Total | Passed | Failed | Errors | Timeouts | Skipped | Pass Rate |\n";
+  const counts = `## Devices\n\n${head}| --- | --- | --- | --- | --- | --- | --- | --- |\n${rows.join("")}\n`;
+  return devices.length === 1
+    ? counts
+    : `${counts}${caseTable(
+        table,
+        devices.map(({ device }) => device),
+      )}`;
+}
+
+function caseTable(table: CaseDeviceTable, devices: readonly string[]): string {
+  const all = table.rows();
+  const rows = all.slice(0, MAX_CASE_ROWS).map(({ id, on }) => {
+    const cells = devices.map((device) => {
+      const found = on.get(device);
+      if (found === undefined) return "";
+      return `${markOf(found.status)}${found.total > 1 ? ` ${found.passed}/${found.total}` : ""}`;
+    });
+    return `| ${cell(id)} | ${cells.join(" | ")} |\n`;
+  });
+  const more = all.length > rows.length ? `\n… and ${all.length - rows.length} more cases\n` : "";
+  const line = devices.map(() => "---").join(" | ");
+  return `### Cases by device\n\n| Case | ${devices.map(cell).join(" | ")} |\n| --- | ${line} |\n${rows.join("")}${more}\n`;
 }
 
 function stabilityText(tally: Tally): string {

@@ -34,6 +34,11 @@ export async function* resultsOf({ log }: Pick<ReportSource, "log">): AsyncGener
   }
 }
 
+/** How often each case was run, over all devices. */
+export function runsOf({ start }: Pick<ReportSource, "start">): number {
+  return start.runs * (start.copies ?? 1);
+}
+
 /** Totals per case. */
 export async function tallyOf(source: Pick<ReportSource, "log">): Promise<Tally> {
   const tally = new Tally();

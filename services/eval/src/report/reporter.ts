@@ -13,6 +13,8 @@ export interface EvalPlan {
   readonly input: string;
   readonly cases: readonly EvalCase[];
   readonly runs: number;
+  /** On how many devices each run is made; absent for one. */
+  readonly copies?: number;
   readonly parallel: number;
   /** One message was asked, and its answer is all that is wanted. */
   readonly isDirect: boolean;

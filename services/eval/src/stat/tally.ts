@@ -1,7 +1,7 @@
 /**
  * Totals of an eval: a pure fold over its rows, so that they are the same whoever counts, and however often it was gone on with.
  *
- * Y1  A row counts once per case and run; a later row of the same replaces the earlier.
+ * Y1  A row counts once per case, run and copy; a later row of the same replaces the earlier.
  * Y2  With several runs a case passes only when all of its runs pass.
  */
 
@@ -47,10 +47,11 @@ export interface Summary {
 }
 
 /** As much of a result as is counted. */
-export type CountedResult = Pick<CaseResult, "id" | "run" | "status" | "duration_ms" | "usage">;
+export type CountedResult = Pick<CaseResult, "id" | "run" | "copy" | "status" | "duration_ms" | "usage">;
 
 interface RunRow {
   readonly run: number;
+  readonly copy: number;
   readonly status: Status;
   readonly durationMs: number;
 }
@@ -65,10 +66,10 @@ export class Tally {
   #cost = 0;
   #hasCost = false;
 
-  add({ id, run, status, duration_ms: durationMs, usage }: CountedResult): void {
+  add({ id, run, copy = 1, status, duration_ms: durationMs, usage }: CountedResult): void {
     const rows = this.#cases.get(id);
-    const row = { run, status, durationMs };
-    const at = rows?.findIndex((each) => each.run === run) ?? -1;
+    const row = { run, copy, status, durationMs };
+    const at = rows?.findIndex((each) => each.run === run && each.copy === copy) ?? -1;
     if (rows === undefined) this.#cases.set(id, [row]);
     else if (at === -1) rows.push(row);
     else rows[at] = row;
