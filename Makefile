@@ -18,7 +18,7 @@ up: setup ## run the whole system on this device (Ctrl-C stops it)
 	@npm run -s build
 	@node services/cli/dist/main.js up
 
-demo: setup ## show it all by itself: two devices, runs, a cancel, a drain
+demo: setup ## show it all by itself: two devices, runs, a cancel, a drain, tasks
 	@npm run -s build
 	@bash deploy/demo.sh
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Shows the whole system by itself: two devices, runs on the one named and by label, a cancel, a drain, a summary.
+# Shows the whole system by itself: two devices, runs on the one named and by label, a cancel, a drain, tasks, a task agent, a summary.
 # Uses a data directory and ports of its own, stops everything and leaves nothing behind.
 set -euo pipefail
 
@@ -70,6 +70,23 @@ yao runs show "$waiting"
 yao node undrain studio
 yao runs follow "$waiting"
 
+say "what you need becomes a task; the second one starts by itself when the first has succeeded"
+yao task add "Plan the garden" --assistant hello --node studio
+yao task add "Order the seeds" --assistant greeter --after T-1 --start
+yao task run T-1
+for _ in $(seq 1 100); do
+  if [ "$(yao task show T-2 --json | field task.run_state)" = succeeded ]; then break; fi
+  sleep 0.1
+done
+yao task list
+yao inbox
+
+say "a task becomes an agent, and a conversation with it goes on where it ended"
+yao task promote T-1 --agent gardener
+yao chat gardener "I grow tomatoes" --chat garden
+yao chat gardener "And beans" --last
+yao chat show garden
+
 say "summary"
 yao runs list
 yao node list
@@ -80,4 +97,6 @@ say "checked"
 expect "the cancelled run" "$(yao runs show "$long" --json | field run.state)" cancelled
 expect "the run that waited for the drained device" "$(yao runs show "$waiting" --json | field run.state)" succeeded
 expect "its device" "$(yao runs show "$waiting" --json | field run.node)" studio
+expect "the task that waited for another" "$(yao task show T-2 --json | field task.run_state)" succeeded
+expect "the messages of the conversation" "$(yao chat list --json | field chats.0.messages)" 4
 exit "$failed"
