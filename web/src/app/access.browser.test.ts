@@ -1,9 +1,11 @@
 /** axe on every route, in each theme, size and language, in a real browser under the policy that the page is served with. */
 
+import type { EvalSettings } from "@mesh/proto";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
-import { axe, DIST, launch, open, SKIP_REASON } from "../testing/browser.ts";
+import { axe, DIST, launch, type Look, open, SKIP_REASON } from "../testing/browser.ts";
+import { fakeEvalNode, type FakeEvals } from "../testing/fake-evals.ts";
 import { FakeMesh } from "../testing/fake-mesh.ts";
 
 if (SKIP_REASON !== "") process.stderr.write(`skipped: ${SKIP_REASON}\n`);
@@ -15,6 +17,8 @@ const LOOKS = (["light", "dark"] as const).flatMap((theme) =>
 );
 
 /** Route, and what shows that it is there. */
+type Route = readonly [path: string, sign: string];
+
 const ROUTES = [
   ["/board", "[data-card]"],
   ["/task/T-2", "[role=log] pre"],
@@ -47,6 +51,62 @@ const ROUTES = [
   ["/s/gone", "h1"],
   ["/join/code", "button"],
 ] as const;
+
+/** Each theme, size and language once: the pages of evals have many parts, and the same ones everywhere. */
+const EVAL_LOOKS = [
+  { theme: "light", size: "desktop", locale: "en" },
+  { theme: "dark", size: "phone", locale: "zh-CN" },
+  { theme: "dark", size: "desktop", locale: "en" },
+  { theme: "light", size: "phone", locale: "en-XA" },
+] as const;
+
+const EVAL_ROUTES = [
+  ["/evals", "main li"],
+  ["/evals/eval_1", "[role=gridcell][data-status=failed]"],
+  ["/evals/eval_1?case=2&result=2", "dialog details summary code"],
+  ["/evals/eval_2?vs=eval_1", "main li button"],
+] as const;
+
+/** What is wrong on each of the routes. */
+async function visit(browser: Browser, url: string, look: Look, routes: readonly Route[]): Promise<string[]> {
+  const found: string[] = [];
+  const { page, errors } = await open(browser, `${url}/join`, look);
+  for (const [path, sign] of routes) {
+    await page.goto(url + path);
+    await page.locator(sign).first().waitFor();
+    const heading = await page.locator("h1:visible").count();
+    if (heading !== 1) found.push(`${path}: ${heading} headings of level 1`);
+    const sideways = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+    if (sideways) found.push(`${path}: scrolls sideways`);
+    found.push(...(await axe(page)).map((line) => `${path}: ${line}`));
+    found.push(...errors.splice(0).map((line) => `${path}: ${line}`));
+  }
+  await page.context().close();
+  return found;
+}
+
+/** One that runs, with every status, and one that has ended, with the same cases. */
+function seedEvals(evals: FakeEvals): void {
+  evals.nodes = [
+    fakeEvalNode({ running: 1 }),
+    fakeEvalNode({ node_id: "node_2", name: "desk", state: "quarantined", reason: "5 failures in a row" }),
+    fakeEvalNode({ node_id: "node_3", name: "phone", state: "unfit", reason: "it has no slot" }),
+  ];
+  for (const id of ["eval_1", "eval_2"]) {
+    evals.add({ id, cases: 8, warnings: ["after_all said no"], settings: { runs: 2 } as EvalSettings });
+    for (const [ordinal, status] of ["passed", "failed", "error", "timeout", "skipped", "passed"].entries()) {
+      const isTurned = id === "eval_2" && ordinal < 2;
+      const details = {
+        assertions: [{ type: "contains", status: "failed", message: "it is not there", expected: "Hi", actual: "Bye" }],
+        trace: { tool_calls: [{ id: "1", server: "files", tool: "read", arguments: { path: "a" } }] },
+      };
+      evals.result(id, { ordinal, run: 1, status: isTurned ? (ordinal === 0 ? "failed" : "passed") : status }, details);
+    }
+    evals.result(id, { ordinal: 0, run: 2, status: "failed" });
+    evals.result(id, { ordinal: 1, run: 1, status: "passed", observation: true });
+  }
+  evals.end("eval_2");
+}
 
 describe.skipIf(SKIP_REASON !== "")("accessibility", () => {
   const mesh = new FakeMesh(DIST);
@@ -87,6 +147,7 @@ describe.skipIf(SKIP_REASON !== "")("accessibility", () => {
       choices: [],
       arguments_cut: false,
     });
+    seedEvals(state.evals);
     state.inbox = [
       {
         id: "i1",
@@ -109,20 +170,11 @@ describe.skipIf(SKIP_REASON !== "")("accessibility", () => {
   });
 
   test.each(LOOKS)("no violation on any route: $theme, $size, $locale", async (look) => {
-    const found: string[] = [];
-    const { page, errors } = await open(browser, `${url}/join`, look);
-    for (const [path, sign] of ROUTES) {
-      await page.goto(url + path);
-      await page.locator(sign).first().waitFor();
-      const heading = await page.locator("h1:visible").count();
-      if (heading !== 1) found.push(`${path}: ${heading} headings of level 1`);
-      const sideways = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
-      if (sideways) found.push(`${path}: scrolls sideways`);
-      found.push(...(await axe(page)).map((line) => `${path}: ${line}`));
-      found.push(...errors.splice(0).map((line) => `${path}: ${line}`));
-    }
-    await page.context().close();
-    expect(found).toEqual([]);
+    expect(await visit(browser, url, look, ROUTES)).toEqual([]);
+  });
+
+  test.each(EVAL_LOOKS)("no violation on the pages of evals: $theme, $size, $locale", async (look) => {
+    expect(await visit(browser, url, look, EVAL_ROUTES)).toEqual([]);
   });
 
   test.each(["light", "dark"] as const)("no violation in dialogs and menus: %s", async (theme) => {
@@ -163,6 +215,7 @@ describe.skipIf(SKIP_REASON !== "")("accessibility", () => {
       ["/devices/node_1", "Drain"],
       ["/devices/node_1", "Remove"],
       ["/files", "notes.md"],
+      ["/evals", "New eval"],
       ["/settings/connectors", "Add a connector"],
       ["/settings/tokens", "Make a token"],
       ["/settings/webhooks", "Add a webhook"],

@@ -66,6 +66,12 @@ export const PAGES: readonly PageRow[] = [
   },
   { path: "/assistants/:assistant", page: lazy(() => import("../pages/assistants/assistant-page.tsx")) },
   {
+    path: "/evals",
+    page: lazy(() => import("../pages/evals/evals-page.tsx")),
+    nav: { key: "evals", href: "/evals", icon: "eval", letter: "e" },
+  },
+  { path: "/evals/:eval", page: lazy(() => import("../pages/evals/eval-page.tsx")) },
+  {
     path: "/settings/:section?",
     page: lazy(() => import("../pages/settings/settings-page.tsx")),
     nav: { key: "settings", href: "/settings", icon: "settings", letter: "s" },

@@ -11,6 +11,7 @@ import { extname, join } from "node:path";
 import type { FeedEvent, RunEvent } from "@mesh/proto";
 import { type WebSocket, WebSocketServer } from "ws";
 
+import { briefOf, type FakeEvalEvent } from "./fake-evals.ts";
 import { type Answer, FakeState, type Query, Refusal } from "./fake-state.ts";
 import { ROUTES } from "./fake-routes.ts";
 
@@ -44,6 +45,7 @@ export class FakeMesh {
   readonly #sockets = new Set<Socket>();
   readonly #feeds = new Set<ServerResponse>();
   readonly #wss = new WebSocketServer({ noServer: true });
+  readonly #evalFollowers = new Map<ServerResponse, string>();
   readonly #subscriptions = new Map<WebSocket, Map<string, string>>();
   /** Answers nothing at all while true. */
   isDown = false;
@@ -70,12 +72,18 @@ export class FakeMesh {
     });
     this.state.onFeed = (event) => this.#tellFeed(event);
     this.state.onRunEvent = (event) => this.#tellRun(event);
+    this.state.evals.onEvent = (id, event) => this.#tellEval(id, event);
   }
 
   /** Listens; returns the address. */
   async listen(): Promise<string> {
     await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  /** Number of open streams of evals. */
+  get evalFollowers(): number {
+    return this.#evalFollowers.size;
   }
 
   /** Number of open feed streams. */
@@ -116,6 +124,7 @@ export class FakeMesh {
     this.#admit(request, url.pathname);
     if (request.method === "GET" && url.pathname.endsWith("/files/content")) this.#content(url, response);
     else if (wantsStream && url.pathname.endsWith("/feed")) this.#feed(url, response);
+    else if (wantsStream && url.pathname.startsWith("/v1/evals/")) this.#evalStream(url, response);
     else if (wantsStream) this.#runStream(url, response);
     else this.#answer(request.method ?? "", url, body, response);
   }
@@ -159,6 +168,34 @@ export class FakeMesh {
 
   #tellFeed(event: FeedEvent): void {
     for (const response of this.#feeds) response.write(frame(event));
+  }
+
+  /** As the coordinator does: results after the cursor, the eval, and the end when it has ended. */
+  #evalStream(url: URL, response: ServerResponse): void {
+    const id = /^\/v1\/evals\/([^/]+)\/results$/.exec(url.pathname)?.[1] ?? "";
+    const known = this.state.evals.evals.get(id);
+    if (known === undefined) throw new Refusal(404, "not_found", `eval ${id} was not found`);
+    const after = Number(url.searchParams.get("after_seq") ?? 0);
+    if (isOver(known.state) && after >= known.last_seq) {
+      response.writeHead(204).end();
+      return;
+    }
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    response.write("retry: 1000\n\n");
+    const log = this.state.evals.results.get(id) ?? [];
+    const frames = log.filter(({ seq }) => seq > after).map((value) => evalFrame({ kind: "result", value }, 0));
+    response.write(frames.join("") + evalFrame({ kind: "eval", value: known }, log.length));
+    if (isOver(known.state)) response.end("event: end\ndata: {}\n\n");
+    else this.#evalFollowers.set(response, id);
+    response.once("close", () => this.#evalFollowers.delete(response));
+  }
+
+  #tellEval(id: string, event: FakeEvalEvent): void {
+    for (const [response, followed] of this.#evalFollowers) {
+      if (followed !== id) continue;
+      response.write(evalFrame(event, this.state.evals.results.get(id)?.length ?? 0));
+      if (event.kind === "eval" && isOver(event.value.state)) response.end("event: end\ndata: {}\n\n");
+    }
   }
 
   #runStream(url: URL, response: ServerResponse): void {
@@ -215,12 +252,22 @@ function frame(event: FeedEvent | RunEvent): string {
   return `id: ${event.seq}\nevent: ${event.kind}\ndata: ${JSON.stringify(event)}\n\n`;
 }
 
-function problem(response: ServerResponse, { status, code, message, details }: Refusal): void {
+function problem(response: ServerResponse, { status, code, message, details = {} }: Refusal): void {
   response.writeHead(status, { "content-type": "application/problem+json", "x-request-id": "req_fake" });
-  const extra = details === undefined ? {} : { details };
+  const { errors, ...rest } = details;
+  const extra = { errors, ...(Object.keys(rest).length === 0 ? {} : { details: rest }) };
   response.end(
     JSON.stringify({ type: "about:blank", status, code, detail: message, request_id: "req_fake", ...extra }),
   );
+}
+
+function isOver(state: string): boolean {
+  return ["ended", "cancelled", "failed"].includes(state);
+}
+
+function evalFrame({ kind, value }: FakeEvalEvent, cursor: number): string {
+  const shown = kind === "result" ? briefOf(value) : { ...value, seq: cursor };
+  return `id: ${shown.seq}\nevent: ${kind}\ndata: ${JSON.stringify({ ...shown, kind })}\n\n`;
 }
 
 async function readBody(request: IncomingMessage): Promise<unknown> {

@@ -3,6 +3,7 @@
 import type { Task } from "@mesh/proto";
 
 import { type Answer, type FakeState, type Query, rankOf, Refusal } from "./fake-state.ts";
+import { EVAL_ROUTES } from "./fake-eval-routes.ts";
 import { THING_ROUTES } from "./fake-thing-routes.ts";
 
 type Handler = (state: FakeState, path: readonly string[], query: Query) => Answer;
@@ -329,4 +330,5 @@ export const ROUTES: readonly (readonly [verb: string, pattern: RegExp, handler:
   ["GET", /^\/v1\/inbox$/, (state, _path, query) => inbox(state, query)],
   ["POST", /^\/v1\/inbox$/, (state, _path, query) => markInbox(state, query)],
   ...THING_ROUTES,
+  ...EVAL_ROUTES,
 ];

@@ -14,6 +14,7 @@ import type {
   TaskMessage,
 } from "@mesh/proto";
 
+import { FakeEvals } from "./fake-evals.ts";
 import { FakeThings } from "./fake-things.ts";
 
 /** Path, query and body of a call, put together. */
@@ -28,6 +29,7 @@ export class Refusal extends Error {
   readonly code: string;
   readonly details: Readonly<Record<string, unknown>> | undefined;
 
+  /** `details.errors` is what is said about single fields. */
   constructor(status: number, code: string, message: string, details?: Readonly<Record<string, unknown>>) {
     super(message);
     this.status = status;
@@ -55,6 +57,7 @@ export function rankOf(n: number): string {
 /** The state; every change is told to the feed. */
 export class FakeState {
   readonly things: FakeThings = new FakeThings();
+  readonly evals: FakeEvals = new FakeEvals();
   isLoggedIn = true;
   readonly csrfToken = "csrf-1";
   readonly account: { -readonly [Key in keyof Account]: Account[Key] } = {
