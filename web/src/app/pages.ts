@@ -73,6 +73,12 @@ export const PAGES: readonly PageRow[] = [
   },
   { path: "/evals/:eval", page: later(() => import("../pages/evals/eval-page.tsx")) },
   {
+    path: "/evals",
+    page: lazy(() => import("../pages/evals/evals-page.tsx")),
+    nav: { key: "evals", href: "/evals", icon: "eval", letter: "e" },
+  },
+  { path: "/evals/:eval", page: lazy(() => import("../pages/evals/eval-page.tsx")) },
+  {
     path: "/settings/:section?",
     page: later(() => import("../pages/settings/settings-page.tsx")),
     nav: { key: "settings", href: "/settings", icon: "settings", letter: "s" },

@@ -40,6 +40,9 @@ export default function AssistantPage(): ReactNode {
           <LinkButton href="/assistants" icon="back" kind="quiet">
             {say("toList")}
           </LinkButton>
+          <LinkButton href={`/evals?assistant=${encodeURIComponent(id)}`} icon="eval">
+            {say("evals")}
+          </LinkButton>
           {agent.data?.agent !== undefined && <RemoveAgent workspace={workspace} agent={agent.data.agent} />}
         </>
       }

@@ -191,9 +191,9 @@ function Flips({ title, flips, onOpen }: FlipsProps): ReactNode {
           {flips.slice(0, max).map((flip) => (
             <Row key={flip.id}>
               <Main>
-                <Button kind="quiet" onClick={() => onOpen(flip)}>
-                  {flip.id}
-                </Button>
+                <span>
+                  <Button onClick={() => onOpen(flip)}>{flip.id}</Button>
+                </span>
                 {flip.after.message !== "" && <Note>{flip.after.message}</Note>}
               </Main>
               <span>{say("fromTo", { before: shareOf(flip.before), after: shareOf(flip.after) })}</span>

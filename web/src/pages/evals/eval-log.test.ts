@@ -94,10 +94,15 @@ test.each<[string, Partial<GridLook>, readonly number[]]>([
 });
 
 test("columns are runs, or the devices that take or took part; a device that is chosen is the only one", () => {
-  const { known } = filled("0 1 passed");
-  expect(columnsOf(known, "run", "").map(({ label }) => label)).toEqual(["1", "2", "3"]);
-  expect(columnsOf(known, "device", "").map(({ label }) => label)).toEqual(["laptop"]);
-  expect(columnsOf(known, "device", "node_2").map(({ label }) => label)).toEqual(["server"]);
+  const { known, log } = filled("0 1 passed");
+  expect(columnsOf(known, log, { axis: "run", node: "" }).map(({ label }) => label)).toEqual(["1", "2", "3"]);
+  expect(columnsOf(known, log, { axis: "device", node: "" }).map(({ label }) => label)).toEqual(["laptop"]);
+  expect(columnsOf(known, log, { axis: "device", node: "node_2" }).map(({ label }) => label)).toEqual(["server"]);
+  const later = filled("0 1 passed node_2");
+  expect(columnsOf(later.known, later.log, { axis: "device", node: "" }).map(({ label }) => label)).toEqual([
+    "laptop",
+    "server",
+  ]);
 });
 
 test("the look is read from the address; what is no look is the default", () => {

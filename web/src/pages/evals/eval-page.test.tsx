@@ -250,6 +250,36 @@ test("two evals of the same cases are compared: rates, the difference, and the c
   expect(dialog.textContent).toContain("answer 1");
 });
 
+test("a draft shows its cases by name and is started", async () => {
+  mesh.state.evals.add({ state: "draft" }, [
+    { id: "hello", input: "Hi" },
+    { id: "bye", input: "Bye" },
+  ]);
+  await renderPage(mesh, "/evals/eval_1");
+  await waitFor(() => expect(cells()).toEqual(["hello, laptop: No result yet", "bye, laptop: No result yet"]));
+  expect(mesh.evalFollowers).toBe(0);
+  await userEvent.click(screen.getByRole("button", { name: "Start" }));
+  await waitFor(() => expect(mesh.evalFollowers).toBe(1));
+  act(() => void mesh.state.evals.result("eval_1", { ordinal: 1, status: "failed" }));
+  await waitFor(() => expect(cells()).toContain("bye, laptop: Failed"));
+});
+
+test("an eval that is gone on with elsewhere is followed again", async () => {
+  const { evals } = mesh.state;
+  evals.add({ cases: 2 });
+  evals.result("eval_1", { ordinal: 0 });
+  evals.end("eval_1", "cancelled");
+  await renderPage(mesh, "/evals/eval_1");
+  await screen.findByText("Cancelled");
+  evals.change("eval_1", { state: "running" });
+  // Its first batch is a run.
+  act(() => mesh.state.tell("run.changed", "run_9", { id: "run_9", assistant: "helper" }));
+  await screen.findByText("Running", undefined, { timeout: 5_000 });
+  await waitFor(() => expect(mesh.evalFollowers).toBe(1));
+  act(() => void evals.result("eval_1", { ordinal: 1 }));
+  await waitFor(() => expect(cells()).toContain("case-2, laptop: Passed"));
+});
+
 test("an eval that is gone says so", async () => {
   await renderPage(mesh, "/evals/eval_9");
   expect(await screen.findByText("eval eval_9 was not found")).toBeDefined();

@@ -57,7 +57,7 @@ export default function EvalPage(): ReactNode {
 function EvalView({ known }: { readonly known: Eval }): ReactNode {
   const say = useText();
   const [search, setSearch] = useSearchParams();
-  const { log, isOnline, error } = useEvalLog(known);
+  const { log, isCutOff, error } = useEvalLog(known);
   useStateAnnounced(known);
   const set = useSearchChange(setSearch);
   const open = useCallback(
@@ -74,7 +74,7 @@ function EvalView({ known }: { readonly known: Eval }): ReactNode {
     <>
       <Summary known={known} counts={counts} log={log} />
       {error !== undefined && <Failure error={error} />}
-      {isLive(known.state) && error === undefined && !isOnline && <Note>{say("reconnecting")}</Note>}
+      {isCutOff && <Note>{say("reconnecting")}</Note>}
       {known.nodes.length > 0 && (
         <DeviceStrip
           nodes={known.nodes}

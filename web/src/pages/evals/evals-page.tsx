@@ -1,10 +1,11 @@
 /** The evals of a workspace, the newest first. */
 
 import type { Eval, FeedEvent, ListEvalsResponse } from "@mesh/proto";
-import { type InfiniteData, type QueryClient, useInfiniteQuery } from "@tanstack/react-query";
+import { type InfiniteData, type QueryClient, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { Link, useSearchParams } from "wouter";
 
+import { listAssistants } from "../../api/apps.ts";
 import { listEvals } from "../../api/evals.ts";
 import { useWorkspace } from "../../app/workspace.ts";
 import { useFeed } from "../../feed/use-feed.tsx";
@@ -50,13 +51,7 @@ export default function EvalsPage(): ReactNode {
       title={say("title")}
       actions={
         <>
-          <SelectField
-            label={say("state")}
-            hideLabel
-            value={state}
-            options={[["", say("anyState")], ...EVAL_STATES.map((name) => [name, say(`state_${name}`)] as const)]}
-            onChange={({ target }) => setSearch(target.value === "" ? {} : { state: target.value })}
-          />
+          <Filters workspace={workspace} state={state} assistant={assistant} onChange={setSearch} />
           {start}
         </>
       }
@@ -81,8 +76,46 @@ export default function EvalsPage(): ReactNode {
           {say("more")}
         </Button>
       )}
-      {isStarting && <StartDialog workspace={workspace} onClose={() => setStarting(false)} />}
+      {isStarting && <StartDialog workspace={workspace} assistant={assistant} onClose={() => setStarting(false)} />}
     </Page>
+  );
+}
+
+interface FilterProps {
+  readonly workspace: string;
+  readonly state: string;
+  readonly assistant: string;
+  readonly onChange: (search: Record<string, string>) => void;
+}
+
+function Filters({ workspace, state, assistant, onChange }: FilterProps): ReactNode {
+  const say = useText();
+  const assistants = useQuery({ queryKey: ["assistants", workspace], queryFn: () => listAssistants({ workspace }) });
+  const ids = assistants.data?.assistants.map(({ id }) => id) ?? [];
+  const set = (change: { state?: string; assistant?: string }): void => {
+    const all = { state, assistant, ...change };
+    onChange(Object.fromEntries(Object.entries(all).filter(([, value]) => value !== "")));
+  };
+  return (
+    <>
+      <SelectField
+        label={say("assistant")}
+        hideLabel
+        value={assistant}
+        options={[
+          ["", say("anyAssistant")],
+          ...(assistant === "" || ids.includes(assistant) ? ids : [assistant, ...ids]).map((id) => [id, id] as const),
+        ]}
+        onChange={({ target }) => set({ assistant: target.value })}
+      />
+      <SelectField
+        label={say("state")}
+        hideLabel
+        value={state}
+        options={[["", say("anyState")], ...EVAL_STATES.map((name) => [name, say(`state_${name}`)] as const)]}
+        onChange={({ target }) => set({ state: target.value })}
+      />
+    </>
   );
 }
 

@@ -12,6 +12,7 @@ import { CaseGrid } from "./case-grid.tsx";
 import type { EvalLog } from "./eval-log.ts";
 import style from "./evals.module.css";
 import { AXES, columnsOf, type GridColumn, type GridLook, lookOf, ORDERS, rowsOf, SHOWN } from "./grid-view.ts";
+import { isLive } from "./status.ts";
 import { useText } from "./text.ts";
 import { useCaseNames } from "./use-case-names.ts";
 
@@ -37,12 +38,13 @@ export function GridSection({ known, log, search, onChange, onOpen }: GridSectio
     () => rowsOf(log, { cases: known.cases, unitsPerCase }, { shown, order, axis, node, text }, names.nameOf),
     [log, known.cases, unitsPerCase, shown, order, axis, node, text, names.nameOf],
   );
-  const columns = useColumns(known, look);
+  const columns = useColumns(known, log, look);
   const total = Math.max(known.cases, log.rows.length);
   return (
     <Section title={say("results")}>
       <GridFilters known={known} look={look} onChange={onChange} />
-      <p className={style.muted} role="status">
+      {/* While results come in, a reader would be told all the time. */}
+      <p className={style.muted} role={isLive(known.state) ? undefined : "status"}>
         {rows.length === total
           ? say("allCases", { count: total })
           : say("someCases", { shown: rows.length, count: total })}
@@ -60,8 +62,8 @@ export function GridSection({ known, log, search, onChange, onOpen }: GridSectio
 }
 
 /** The columns; as long as they are the same they are the same object, so that rows are not drawn for other changes of the eval. */
-function useColumns(known: Eval, { axis, node }: GridLook): readonly GridColumn[] {
-  const next = columnsOf(known, axis, node);
+function useColumns(known: Eval, log: EvalLog, { axis, node }: GridLook): readonly GridColumn[] {
+  const next = useMemo(() => columnsOf(known, log, { axis, node }), [known, log, axis, node]);
   const held = useRef(next);
   const names = (columns: readonly GridColumn[]): string =>
     JSON.stringify(columns.map(({ key, label }) => [key, label]));

@@ -114,8 +114,12 @@ export interface GridColumn {
 
 const MAX_COLUMNS = 100;
 
-/** The columns: one a run, or one a device. */
-export function columnsOf(known: Eval, axis: GridLook["axis"], node: string): readonly GridColumn[] {
+/** The columns: one a run, or one a device that takes part or has results. `log` may be newer than the eval. */
+export function columnsOf(
+  known: Eval,
+  log: EvalLog,
+  { axis, node }: Pick<GridLook, "axis" | "node">,
+): readonly GridColumn[] {
   if (axis === "run") {
     const runs = Math.min(MAX_COLUMNS, Math.max(1, known.settings?.runs ?? 1));
     return Array.from({ length: runs }, (_none, index) => {
@@ -127,16 +131,11 @@ export function columnsOf(known: Eval, axis: GridLook["axis"], node: string): re
       };
     });
   }
+  const withResults = new Set(log.rows.flatMap((row) => row?.cells.map(({ nodeId }) => nodeId) ?? []));
   return known.nodes
-    .filter((one) => (node === "" ? hasPart(one) : one.node_id === node))
+    .filter(({ node_id: id, state }) => (node === "" ? state === "active" || withResults.has(id) : id === node))
     .slice(0, MAX_COLUMNS)
     .map(({ node_id: id, name }) => ({ key: id, label: name, holds: ({ nodeId }: Cell) => nodeId === id }));
-}
-
-/** A device that takes part, or once did. */
-function hasPart(node: Eval["nodes"][number]): boolean {
-  const { state, passed, failed, errors, timeouts, skipped } = node;
-  return state === "active" || passed + failed + errors + timeouts + skipped > 0;
 }
 
 /** What a cell of the grid shows of the results that it holds. */

@@ -24,13 +24,15 @@ import { useText } from "./start-text.ts";
 /** What the dialog is given. */
 export interface StartDialogProps {
   readonly workspace: string;
+  /** Chosen at first; may be empty. */
+  readonly assistant: string;
   readonly onClose: () => void;
 }
 
 /** The dialog. */
-export function StartDialog({ workspace, onClose }: StartDialogProps): ReactNode {
+export function StartDialog({ workspace, assistant, onClose }: StartDialogProps): ReactNode {
   const say = useText();
-  const [form, setForm] = useState(EMPTY_FORM);
+  const [form, setForm] = useState<StartForm>({ ...EMPTY_FORM, assistant });
   const [source, setSource] = useState<CaseSource>({ name: "", text: "" });
   const read = useMemo(() => readCases(source.text), [source.text]);
   const [wasTried, setTried] = useState(false);

@@ -13,11 +13,13 @@ import { isLive } from "./status.ts";
 
 /** How often what came is drawn. */
 const DRAW_MS = 100;
+const LASTING_MS = 3_000;
 
 /** The results of an eval. */
 export interface FollowedEval {
   readonly log: EvalLog;
-  readonly isOnline: boolean;
+  /** It should be followed, and for a while nothing was heard. */
+  readonly isCutOff: boolean;
   readonly error: ApiError | undefined;
 }
 
@@ -67,18 +69,29 @@ export function useEvalLog(known: Eval): FollowedEval {
       batch.close();
     };
   }, [id, round, isVisible, state === "draft", queries]);
-  return { log, isOnline, error };
+  const isCutOff = useLasting(isLive(state) && isVisible && !isOnline && error === undefined);
+  return { log, isCutOff, error };
+}
+
+/** True once something has been so for three seconds: what is over at once need not be told. */
+function useLasting(isSo: boolean): boolean {
+  const [lasts, setLasts] = useState(false);
+  useEffect(() => {
+    setLasts(false);
+    return isSo ? browserClock.after(LASTING_MS, () => setLasts(true)) : undefined;
+  }, [isSo]);
+  return isSo && lasts;
 }
 
 /** How often the eval was gone on with since the page was opened. */
 function useRounds(state: string): number {
-  const wasLive = useRef(isLive(state));
+  const last = useRef(state);
   const [round, setRound] = useState(0);
-  const live = isLive(state);
   useEffect(() => {
-    if (live && !wasLive.current) setRound((before) => before + 1);
-    wasLive.current = live;
-  }, [live]);
+    const wasOver = !isLive(last.current) && last.current !== "draft";
+    if (isLive(state) && wasOver) setRound((before) => before + 1);
+    last.current = state;
+  }, [state]);
   return round;
 }
 
