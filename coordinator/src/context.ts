@@ -30,6 +30,7 @@ import { createFeeds } from "./context/feed.ts";
 import { createFiles, type Files } from "./context/files.ts";
 import { parseHostPort, reachable, urlOf } from "./context/listen-address.ts";
 import { createOpenServices } from "./context/open-api.ts";
+import { createPush } from "./context/push.ts";
 import { createSecretSource } from "./connectors/connector-api.ts";
 import { createGateway, type Gateway, type GatewayAddresses } from "./gateway/gateway.ts";
 import type { Readiness } from "./gateway/health.ts";
@@ -274,7 +275,8 @@ function assemble(base: Base): Context {
   const publicUrl = (): string => config.publicUrl?.replace(/\/+$/, "") ?? localUrl();
   const files = createFiles(core, feeds.recorded);
   const board = createBoard(core, feeds.recorded);
-  const api = createApi(core, { feeds, board, files }, publicUrl);
+  const push = createPush(core, publicUrl);
+  const api = createApi(core, { feeds, board, files, push }, publicUrl);
   const ready = (): Readiness => readiness(isStarted, bus, health);
   const gateway = createDoor(core, { api, contents: files.contents, ready, publicUrl });
   const { elector, tail, reconciler, dispatcher } = core;
@@ -290,6 +292,7 @@ function assemble(base: Base): Context {
       ...feeds.services,
       ...board.services,
       ...createOpenServices(core),
+      ...push.services,
       gateway,
     ],
     async start() {
