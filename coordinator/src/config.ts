@@ -131,7 +131,7 @@ const OPTIONS = {
     env: "YAO_WEBHOOK_ALLOW",
     parse: networks,
     default: new BlockList(),
-    doc: "Networks of your own that webhooks may call, also over http, such as 127.0.0.0/8; several separated by commas.",
+    doc: "Networks of your own that webhooks and push messages may go to, also over http, such as 127.0.0.0/8; several separated by commas.",
   },
   leaseGrace: {
     env: "YAO_LEASE_GRACE",

@@ -31,6 +31,7 @@ import { createFeeds } from "./context/feed.ts";
 import { createFiles, type Files } from "./context/files.ts";
 import { parseHostPort, reachable, urlOf } from "./context/listen-address.ts";
 import { createOpenServices } from "./context/open-api.ts";
+import { createPush } from "./context/push.ts";
 import { createSecretSource } from "./connectors/connector-api.ts";
 import { createGateway, type Gateway, type GatewayAddresses } from "./gateway/gateway.ts";
 import type { Readiness } from "./gateway/health.ts";
@@ -276,7 +277,8 @@ function assemble(base: Base): Context {
   const files = createFiles(core, feeds.recorded);
   const board = createBoard(core, feeds.recorded);
   const evals = createEvals(core);
-  const api = createApi(core, { feeds, board, files, evals }, publicUrl);
+  const push = createPush(core, publicUrl);
+  const api = createApi(core, { feeds, board, files, evals, push }, publicUrl);
   const ready = (): Readiness => readiness(isStarted, bus, health);
   const gateway = createDoor(core, { api, contents: files.contents, ready, publicUrl });
   const { elector, tail, reconciler, dispatcher } = core;
@@ -293,6 +295,7 @@ function assemble(base: Base): Context {
       ...board.services,
       ...evals.services,
       ...createOpenServices(core),
+      ...push.services,
       gateway,
     ],
     async start() {

@@ -13,6 +13,7 @@ import { insertAudit } from "@mesh/store";
 import { actorOf, type Caller, requireWholeUser } from "../auth/caller.ts";
 import { deleteSession, deleteSessions, listSessions } from "../auth/session-store.ts";
 import type { AccountApi, Call } from "../gateway/operation.ts";
+import type { PushApi } from "../push/push-api.ts";
 import type { AccountApiDeps, AccountDeps } from "./account-deps.ts";
 import {
   type AccountRow,
@@ -29,8 +30,8 @@ import { LoginThrottle } from "./login-throttle.ts";
 import { Passwords, requirePassword } from "./password.ts";
 import { listUsers, updateUser } from "./user-admin.ts";
 
-/** Builds the handlers. */
-export function createAccountApi(given: AccountApiDeps): AccountApi {
+/** Builds the handlers, but for those of notifications. */
+export function createAccountApi(given: AccountApiDeps): Omit<AccountApi, keyof PushApi> {
   const deps: AccountDeps = {
     ...given,
     passwords: given.passwords ?? new Passwords(),

@@ -7,14 +7,14 @@ import { issueLoginCode } from "../auth/bootstrap.ts";
 import { ANONYMOUS, type Caller } from "../auth/caller.ts";
 import { csrfTokenOf } from "../auth/session.ts";
 import { refusal, startTenant, type Tenant } from "../auth/testing/tenant.ts";
-import type { AccountApi, Call } from "../gateway/operation.ts";
+import type { Call } from "../gateway/operation.ts";
 import { createAccountApi } from "./account-api.ts";
 import { Passwords } from "./password.ts";
 
 const PASSWORD = "correct horse battery";
 const passwords = new Passwords({ ln: 10, r: 8, p: 1 });
 let tenant: Tenant;
-let accounts: AccountApi;
+let accounts: ReturnType<typeof apiOf>;
 let ada: Caller;
 
 beforeAll(async () => {
@@ -32,7 +32,7 @@ afterAll(async () => {
 });
 
 /** A replica's handlers, with limits of their own. */
-function apiOf({ store, access, ids, authenticator }: Tenant): AccountApi {
+function apiOf({ store, access, ids, authenticator }: Tenant): ReturnType<typeof createAccountApi> {
   return createAccountApi({
     store,
     access,

@@ -127,17 +127,18 @@ export async function peopleOf(tx: Tx, taskId: string): Promise<readonly string[
   return rows.map((row) => row.id);
 }
 
-/** Writes it; once per person, run and question. */
+/** Writes it, once per person, run and question; the ids of what is new. */
 export async function insertInbox(
   tx: Tx,
   note: InboxNote,
   entries: readonly { readonly id: string; readonly userId: string }[],
-): Promise<void> {
-  await tx`
+): Promise<readonly string[]> {
+  const rows = await tx<{ id: string }[]>`
     INSERT INTO inbox_entries (id, user_id, workspace_id, task_id, run_id, epoch, kind, text)
     SELECT e.id, e.user_id, ${note.workspaceId}, ${note.taskId}, ${note.runId}, ${note.epoch}, ${note.kind}, ${note.text}
     FROM unnest(${entries.map((e) => e.id)}::text[], ${entries.map((e) => e.userId)}::text[]) AS e (id, user_id)
-    ON CONFLICT (user_id, run_id, kind, epoch) DO NOTHING`;
+    ON CONFLICT (user_id, run_id, kind, epoch) DO NOTHING RETURNING id`;
+  return rows.map(({ id }) => id);
 }
 
 /** What a run asked needs nobody any more. */

@@ -12,6 +12,7 @@ import { type Clock, Doorbell, errorText, type Ids, MeshError, type Service } fr
 import type { Logger } from "@mesh/observability";
 import type { Store, Tx } from "@mesh/store";
 
+import { notePush } from "../push/push-store.ts";
 import { isTerminal } from "../runs/run-state.ts";
 import { SYSTEM } from "./actor.ts";
 import { appendMessages, findMessage, textOfBody } from "./conversation-store.ts";
@@ -218,7 +219,8 @@ export class Keeper implements Service {
     if (people.length === 0) return;
     const entries = people.map((userId) => ({ id: this.#deps.ids.next("inbox"), userId }));
     const epoch = run.saved_epoch ?? run.lease_epoch;
-    await insertInbox(tx, { ...what, taskId: task.id, workspaceId: task.workspace_id, runId: run.id, epoch }, entries);
+    const note = { ...what, taskId: task.id, workspaceId: task.workspace_id, runId: run.id, epoch };
+    await notePush(tx, what.kind, await insertInbox(tx, note, entries));
   }
 
   async #start(taskId: string): Promise<boolean> {

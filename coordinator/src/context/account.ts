@@ -14,7 +14,6 @@ import type { TokenAuthenticator } from "../auth/authenticator.ts";
 import { issueLoginCode } from "../auth/bootstrap.ts";
 import type { CoordinatorConfig } from "../config.ts";
 import type { GatewayConfig } from "../gateway/gateway.ts";
-import type { AccountApi } from "../gateway/operation.ts";
 import { VERSION } from "../version.ts";
 
 /** What accounts are built from. */
@@ -26,8 +25,12 @@ export interface AccountParts {
   readonly ids: Ids;
 }
 
-/** The handlers of AccountService. */
-export function accountApi(parts: AccountParts, clock: Clock, publicUrl: () => string): AccountApi {
+/** The handlers of AccountService, but for those of notifications. */
+export function accountApi(
+  parts: AccountParts,
+  clock: Clock,
+  publicUrl: () => string,
+): ReturnType<typeof createAccountApi> {
   const { store, access, authenticator, ids } = parts;
   const oidcLabel = parts.config.oidcIssuer === undefined ? "" : parts.config.oidcLabel;
   return createAccountApi({ store, access, authenticator, ids, clock, publicUrl, version: VERSION, oidcLabel });

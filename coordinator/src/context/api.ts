@@ -22,6 +22,7 @@ import type { Board } from "./board.ts";
 import type { Feeds } from "./feed.ts";
 import type { Files } from "./files.ts";
 import { createOpenApi } from "./open-api.ts";
+import type { Push } from "./push.ts";
 
 /** Features wired in files of their own. */
 export interface Features {
@@ -29,10 +30,11 @@ export interface Features {
   readonly board: Board;
   readonly files: Files;
   readonly evals: Pick<EvalApiDeps, "tail" | "changed">;
+  readonly push: Push;
 }
 
 /** Every handler of the public interface. */
-export function createApi(core: Core, { feeds, board, files, evals }: Features, publicUrl: () => string): Api {
+export function createApi(core: Core, { feeds, board, files, evals, push }: Features, publicUrl: () => string): Api {
   const { store, access, ids, bus, secretBox, authenticator, dispatcher, tail, committed } = core;
   const clock = systemClock;
   const runs = createRunApi({ store, access, dispatcher, tail, bus, ids, committed });
@@ -50,7 +52,7 @@ export function createApi(core: Core, { feeds, board, files, evals }: Features, 
     agents: createAgentsApi(core, { apps, runs, publicUrl, recorded: feeds.recorded }),
     connectors: createConnectorApi({ store, access, secretBox, ids, clock, providers: createProviders({ clock }) }),
     tokens: createTokenApi({ store, access, authenticator, ids }),
-    accounts: accountApi(core, clock, publicUrl),
+    accounts: { ...accountApi(core, clock, publicUrl), ...push.api },
     ...createOpenApi(core),
     evals: createEvalApi({ store, access, ids, clock, ...evals }),
     system: systemApi(core),

@@ -9,17 +9,23 @@ import {
   GetAccountRequest,
   GetInvitationRequest,
   GetLoginOptionsRequest,
+  GetPushKeyRequest,
   ListInvitationsRequest,
+  ListPushSubscriptionsRequest,
   ListSessionsRequest,
   ListUsersRequest,
   LogInRequest,
   LogOutRequest,
+  PutPushSubscriptionRequest,
+  RemovePushSubscriptionRequest,
   RevokeInvitationRequest,
+  TestPushRequest,
   UpdateAccountRequest,
   UpdateUserRequest,
 } from "@mesh/proto";
 import { z } from "zod";
 
+import { PUSH_KINDS } from "../push/push-message.ts";
 import { optionalText, optionalWord, reference, required } from "./field.ts";
 import type { AccountApi } from "./operation.ts";
 import { type OperationRow, row } from "./operation-row.ts";
@@ -27,6 +33,8 @@ import { type OperationRow, row } from "./operation-row.ts";
 const MAX_CODE_CHARS = 100;
 const MAX_PASSWORD_CHARS = 200;
 const MAX_NAME_CHARS = 63;
+const MAX_ENDPOINT_CHARS = 1000;
+const MAX_KEY_CHARS = 100;
 const MAX_PREFERENCES_CHARS = 16_384;
 const nothing = z.strictObject({});
 /** 0 is what absent means. */
@@ -115,6 +123,47 @@ const OWN_ROWS = {
   }),
 } as const;
 
+const PUSH_ROWS = {
+  getPushKey: row("GET /v1/account/push/key", {
+    scope: "read",
+    summary: "Reads the key that a browser subscribes to Web Push with.",
+    input: nothing,
+    message: GetPushKeyRequest,
+  }),
+  listPushSubscriptions: row("GET /v1/account/push", {
+    scope: "read",
+    summary: "Lists the browsers that get the caller's notifications.",
+    input: nothing,
+    message: ListPushSubscriptionsRequest,
+  }),
+  putPushSubscription: row("PUT /v1/account/push", {
+    scope: "tokens",
+    summary: "Sends the caller's notifications to a browser, until it logs out.",
+    input: z.strictObject({
+      endpoint: required(MAX_ENDPOINT_CHARS),
+      p256dh: required(MAX_KEY_CHARS),
+      auth: required(MAX_KEY_CHARS),
+      kinds: z
+        .array(z.enum(PUSH_KINDS, `must be one of: ${PUSH_KINDS.join(", ")}`))
+        .max(PUSH_KINDS.length, `has more than ${PUSH_KINDS.length} entries`)
+        .optional(),
+    }),
+    message: PutPushSubscriptionRequest,
+  }),
+  removePushSubscription: row("DELETE /v1/account/push/{subscription}", {
+    scope: "tokens",
+    summary: "Sends a browser no more notifications.",
+    input: z.strictObject({ subscription: reference }),
+    message: RemovePushSubscriptionRequest,
+  }),
+  testPush: row("POST /v1/account/push/{subscription}/test", {
+    scope: "tokens",
+    summary: "Sends one notification at once and tells how it went.",
+    input: z.strictObject({ subscription: reference }),
+    message: TestPushRequest,
+  }),
+} as const;
+
 const INVITATION_ROWS = {
   createInvitation: row(
     "POST /v1/workspaces/{workspace}/invitations",
@@ -189,6 +238,7 @@ const USER_ROWS = {
 export const ACCOUNT_ROWS: { readonly [M in keyof AccountApi]: OperationRow<Parameters<AccountApi[M]>[0]> } = {
   ...LOGIN_ROWS,
   ...OWN_ROWS,
+  ...PUSH_ROWS,
   ...INVITATION_ROWS,
   ...USER_ROWS,
 };

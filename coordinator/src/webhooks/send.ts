@@ -15,6 +15,15 @@ export interface SendResult {
   readonly status: number;
   /** Why it failed; empty when the other side took the message. */
   readonly error: string;
+  /** What the other side asks to wait, at most an hour. */
+  readonly retryAfterMs?: number;
+}
+
+/** A message and where it goes; JSON, unless its headers say otherwise. */
+export interface OutboundMessage {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string | Uint8Array;
 }
 
 /** What sending needs. */
@@ -27,6 +36,12 @@ export interface SendDeps {
 const TIMEOUT_MS = 15_000;
 const MAX_ANSWER_BYTES = 64 * 1024;
 const MAX_ERROR_CHARS = 300;
+const MAX_RETRY_AFTER_MS = 3_600_000;
+
+interface Answer {
+  readonly status: number;
+  readonly retryAfter: string | undefined;
+}
 
 /** All addresses of a name. */
 export const resolveName: Resolve = async (host) =>
@@ -35,7 +50,7 @@ export const resolveName: Resolve = async (host) =>
 /** Sends a message once; never throws. Redirects are not followed. */
 export async function sendOnce(
   { clock, allowed, resolve = resolveName }: SendDeps,
-  message: { readonly url: string; readonly headers: Readonly<Record<string, string>>; readonly body: string },
+  message: OutboundMessage,
   signal: AbortSignal,
 ): Promise<SendResult> {
   const stop = new AbortController();
@@ -43,8 +58,10 @@ export async function sendOnce(
   const both = AbortSignal.any([stop.signal, signal]);
   try {
     const target = await orAbort(findTarget(new URL(message.url), allowed, resolve), both);
-    const status = await post(target, message, both);
-    return { status, error: status >= 200 && status < 300 ? "" : `answered with ${status}` };
+    const { status, retryAfter } = await post(target, message, both);
+    const waitMs = Math.min(Number(retryAfter) * 1000, MAX_RETRY_AFTER_MS);
+    const error = status >= 200 && status < 300 ? "" : `answered with ${status}`;
+    return { status, error, ...(waitMs > 0 ? { retryAfterMs: waitMs } : {}) };
   } catch (thrown) {
     const reason: unknown = both.aborted ? both.reason : thrown;
     return { status: 0, error: errorText(reason).slice(0, MAX_ERROR_CHARS) || "the connection failed" };
@@ -64,15 +81,15 @@ function orAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
 
 function post(
   { url, address, family }: Target,
-  { headers, body }: { readonly headers: Readonly<Record<string, string>>; readonly body: string },
+  { headers, body }: OutboundMessage,
   signal: AbortSignal,
-): Promise<number> {
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const options = {
       method: "POST",
       agent: false as const,
       signal,
-      headers: { ...headers, "content-type": "application/json", "content-length": Buffer.byteLength(body) },
+      headers: { "content-type": "application/json", ...headers, "content-length": Buffer.byteLength(body) },
       // The address that was looked at, whatever the name leads to by now.
       lookup: pinned(address, family),
     };
@@ -92,8 +109,8 @@ function pinned(address: string, family: 4 | 6): LookupFunction {
 }
 
 /** The status is the answer; what else is said is read to its end, within a bound, and thrown away. */
-function read(response: IncomingMessage, request: ClientRequest, done: (status: number) => void): void {
-  const finish = (): void => done(response.statusCode ?? 0);
+function read(response: IncomingMessage, request: ClientRequest, done: (answer: Answer) => void): void {
+  const finish = (): void => done({ status: response.statusCode ?? 0, retryAfter: response.headers["retry-after"] });
   let bytes = 0;
   response.on("data", (chunk: Buffer) => {
     bytes += chunk.length;

@@ -1,5 +1,5 @@
 /**
- * Which addresses a webhook may reach.
+ * Which addresses a webhook or a push message may go to.
  *
  * T1  Only public addresses over https, so that nobody reads or moves anything inside of the coordinator's own network; and the
  *     networks that the operator names in `YAO_WEBHOOK_ALLOW`, over http as well.

@@ -44,6 +44,7 @@ export const ID_KINDS = [
   "dlv",
   "eval",
   "chat",
+  "push",
 ] as const;
 
 /** Closed set of id kinds. */

@@ -74,10 +74,10 @@ export const PAGES: readonly PageRow[] = [
   { path: "/evals/:eval", page: later(() => import("../pages/evals/eval-page.tsx")) },
   {
     path: "/evals",
-    page: lazy(() => import("../pages/evals/evals-page.tsx")),
+    page: later(() => import("../pages/evals/evals-page.tsx")),
     nav: { key: "evals", href: "/evals", icon: "eval", letter: "e" },
   },
-  { path: "/evals/:eval", page: lazy(() => import("../pages/evals/eval-page.tsx")) },
+  { path: "/evals/:eval", page: later(() => import("../pages/evals/eval-page.tsx")) },
   {
     path: "/settings/:section?",
     page: later(() => import("../pages/settings/settings-page.tsx")),

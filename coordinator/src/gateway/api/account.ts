@@ -17,8 +17,12 @@ import type {
   GetInvitationResponse,
   GetLoginOptionsRequest,
   GetLoginOptionsResponse,
+  GetPushKeyRequest,
+  GetPushKeyResponse,
   ListInvitationsRequest,
   ListInvitationsResponse,
+  ListPushSubscriptionsRequest,
+  ListPushSubscriptionsResponse,
   ListSessionsRequest,
   ListSessionsResponse,
   ListUsersRequest,
@@ -27,8 +31,14 @@ import type {
   LogInResponse,
   LogOutRequest,
   LogOutResponse,
+  PutPushSubscriptionRequest,
+  PutPushSubscriptionResponse,
+  RemovePushSubscriptionRequest,
+  RemovePushSubscriptionResponse,
   RevokeInvitationRequest,
   RevokeInvitationResponse,
+  TestPushRequest,
+  TestPushResponse,
   UpdateAccountRequest,
   UpdateAccountResponse,
   UpdateUserRequest,
@@ -49,6 +59,11 @@ export interface AccountApi {
   readonly changePassword: Unary<ChangePasswordRequest, ChangePasswordResponse>;
   readonly listSessions: Unary<ListSessionsRequest, ListSessionsResponse>;
   readonly endSession: Unary<EndSessionRequest, EndSessionResponse>;
+  readonly getPushKey: Unary<GetPushKeyRequest, GetPushKeyResponse>;
+  readonly listPushSubscriptions: Unary<ListPushSubscriptionsRequest, ListPushSubscriptionsResponse>;
+  readonly putPushSubscription: Unary<PutPushSubscriptionRequest, PutPushSubscriptionResponse>;
+  readonly removePushSubscription: Unary<RemovePushSubscriptionRequest, RemovePushSubscriptionResponse>;
+  readonly testPush: Unary<TestPushRequest, TestPushResponse>;
   readonly createInvitation: Unary<CreateInvitationRequest, CreateInvitationResponse>;
   readonly listInvitations: Unary<ListInvitationsRequest, ListInvitationsResponse>;
   readonly revokeInvitation: Unary<RevokeInvitationRequest, RevokeInvitationResponse>;

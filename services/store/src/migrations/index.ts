@@ -11,6 +11,7 @@ import * as files from "./0006-files.ts";
 import * as webhooks from "./0007-webhooks.ts";
 import * as agents from "./0008-agents.ts";
 import * as evals from "./0009-evals.ts";
+import * as push from "./0010-push.ts";
 
 /** A static map, so that bundling the program keeps the migrations in it. */
 export const MIGRATIONS: Readonly<Record<string, Migration>> = {
@@ -23,4 +24,5 @@ export const MIGRATIONS: Readonly<Record<string, Migration>> = {
   "0007-webhooks": webhooks,
   "0008-agents": agents,
   "0009-evals": evals,
+  "0010-push": push,
 };

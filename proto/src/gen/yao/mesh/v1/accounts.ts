@@ -143,6 +143,70 @@ export interface EndSessionRequest {
 export interface EndSessionResponse {
 }
 
+export interface PushSubscription {
+  readonly id: string;
+  /** Any of: needs_input, failed, done; empty means all. */
+  readonly kinds: readonly string[];
+  /** What the browser calls itself. */
+  readonly user_agent: string;
+  /** Host of the push service; the rest of the address is a secret of the browser. */
+  readonly service: string;
+  readonly created_at: string;
+  readonly last_success_at?:
+    | string
+    | undefined;
+  /** Why the newest attempt failed; empty when it did not. */
+  readonly error: string;
+  /** Whether it belongs to the caller's own session. */
+  readonly is_current: boolean;
+}
+
+export interface GetPushKeyRequest {
+}
+
+export interface GetPushKeyResponse {
+  /** An uncompressed P-256 point as base64url: applicationServerKey of a browser. */
+  readonly public_key: string;
+}
+
+export interface ListPushSubscriptionsRequest {
+}
+
+export interface ListPushSubscriptionsResponse {
+  readonly subscriptions: readonly PushSubscription[];
+}
+
+export interface PutPushSubscriptionRequest {
+  /** The three texts are what PushSubscription.toJSON() of a browser gives. The endpoint is an https address of at most 1000 characters. */
+  readonly endpoint: string;
+  readonly p256dh: string;
+  readonly auth: string;
+  /** Any of: needs_input, failed, done; empty means all. */
+  readonly kinds: readonly string[];
+}
+
+export interface PutPushSubscriptionResponse {
+  readonly subscription: PushSubscription | undefined;
+}
+
+export interface RemovePushSubscriptionRequest {
+  readonly subscription: string;
+}
+
+export interface RemovePushSubscriptionResponse {
+}
+
+export interface TestPushRequest {
+  readonly subscription: string;
+}
+
+export interface TestPushResponse {
+  /** Whether the push service took the message. */
+  readonly delivered: boolean;
+  /** Why not. */
+  readonly error: string;
+}
+
 export interface Invitation {
   readonly id: string;
   readonly workspace_id: string;
@@ -1599,6 +1663,718 @@ export const EndSessionResponse: MessageFns<EndSessionResponse> = {
   },
 };
 
+function createBasePushSubscription(): PushSubscription {
+  return {
+    id: "",
+    kinds: [],
+    user_agent: "",
+    service: "",
+    created_at: "",
+    last_success_at: undefined,
+    error: "",
+    is_current: false,
+  };
+}
+
+export const PushSubscription: MessageFns<PushSubscription> = {
+  encode(message: PushSubscription, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.id !== "") {
+      writer.uint32(10).string(message.id);
+    }
+    for (const v of message.kinds) {
+      writer.uint32(18).string(v!);
+    }
+    if (message.user_agent !== "") {
+      writer.uint32(26).string(message.user_agent);
+    }
+    if (message.service !== "") {
+      writer.uint32(34).string(message.service);
+    }
+    if (message.created_at !== "") {
+      writer.uint32(42).string(message.created_at);
+    }
+    if (message.last_success_at !== undefined) {
+      writer.uint32(50).string(message.last_success_at);
+    }
+    if (message.error !== "") {
+      writer.uint32(58).string(message.error);
+    }
+    if (message.is_current !== false) {
+      writer.uint32(64).bool(message.is_current);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PushSubscription {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePushSubscription() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.kinds.push(reader.string());
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.user_agent = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.service = reader.string();
+            continue;
+          }
+          case 5: {
+            if (tag !== 42) {
+              break;
+            }
+
+            message.created_at = reader.string();
+            continue;
+          }
+          case 6: {
+            if (tag !== 50) {
+              break;
+            }
+
+            message.last_success_at = reader.string();
+            continue;
+          }
+          case 7: {
+            if (tag !== 58) {
+              break;
+            }
+
+            message.error = reader.string();
+            continue;
+          }
+          case 8: {
+            if (tag !== 64) {
+              break;
+            }
+
+            message.is_current = reader.bool();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<PushSubscription>): PushSubscription {
+    return PushSubscription.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<PushSubscription>): PushSubscription {
+    const message = createBasePushSubscription() as any;
+    message.id = object.id ?? "";
+    message.kinds = object.kinds?.map((e) => e) || [];
+    message.user_agent = object.user_agent ?? "";
+    message.service = object.service ?? "";
+    message.created_at = object.created_at ?? "";
+    message.last_success_at = object.last_success_at ?? undefined;
+    message.error = object.error ?? "";
+    message.is_current = object.is_current ?? false;
+    return message;
+  },
+};
+
+function createBaseGetPushKeyRequest(): GetPushKeyRequest {
+  return {};
+}
+
+export const GetPushKeyRequest: MessageFns<GetPushKeyRequest> = {
+  encode(_: GetPushKeyRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetPushKeyRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetPushKeyRequest() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetPushKeyRequest>): GetPushKeyRequest {
+    return GetPushKeyRequest.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<GetPushKeyRequest>): GetPushKeyRequest {
+    const message = createBaseGetPushKeyRequest() as any;
+    return message;
+  },
+};
+
+function createBaseGetPushKeyResponse(): GetPushKeyResponse {
+  return { public_key: "" };
+}
+
+export const GetPushKeyResponse: MessageFns<GetPushKeyResponse> = {
+  encode(message: GetPushKeyResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.public_key !== "") {
+      writer.uint32(10).string(message.public_key);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): GetPushKeyResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseGetPushKeyResponse() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.public_key = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<GetPushKeyResponse>): GetPushKeyResponse {
+    return GetPushKeyResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<GetPushKeyResponse>): GetPushKeyResponse {
+    const message = createBaseGetPushKeyResponse() as any;
+    message.public_key = object.public_key ?? "";
+    return message;
+  },
+};
+
+function createBaseListPushSubscriptionsRequest(): ListPushSubscriptionsRequest {
+  return {};
+}
+
+export const ListPushSubscriptionsRequest: MessageFns<ListPushSubscriptionsRequest> = {
+  encode(_: ListPushSubscriptionsRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListPushSubscriptionsRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListPushSubscriptionsRequest() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListPushSubscriptionsRequest>): ListPushSubscriptionsRequest {
+    return ListPushSubscriptionsRequest.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<ListPushSubscriptionsRequest>): ListPushSubscriptionsRequest {
+    const message = createBaseListPushSubscriptionsRequest() as any;
+    return message;
+  },
+};
+
+function createBaseListPushSubscriptionsResponse(): ListPushSubscriptionsResponse {
+  return { subscriptions: [] };
+}
+
+export const ListPushSubscriptionsResponse: MessageFns<ListPushSubscriptionsResponse> = {
+  encode(message: ListPushSubscriptionsResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    for (const v of message.subscriptions) {
+      PushSubscription.encode(v!, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): ListPushSubscriptionsResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseListPushSubscriptionsResponse() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.subscriptions.push(PushSubscription.decode(reader, reader.uint32()));
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<ListPushSubscriptionsResponse>): ListPushSubscriptionsResponse {
+    return ListPushSubscriptionsResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<ListPushSubscriptionsResponse>): ListPushSubscriptionsResponse {
+    const message = createBaseListPushSubscriptionsResponse() as any;
+    message.subscriptions = object.subscriptions?.map((e) => PushSubscription.fromPartial(e)) || [];
+    return message;
+  },
+};
+
+function createBasePutPushSubscriptionRequest(): PutPushSubscriptionRequest {
+  return { endpoint: "", p256dh: "", auth: "", kinds: [] };
+}
+
+export const PutPushSubscriptionRequest: MessageFns<PutPushSubscriptionRequest> = {
+  encode(message: PutPushSubscriptionRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.endpoint !== "") {
+      writer.uint32(10).string(message.endpoint);
+    }
+    if (message.p256dh !== "") {
+      writer.uint32(18).string(message.p256dh);
+    }
+    if (message.auth !== "") {
+      writer.uint32(26).string(message.auth);
+    }
+    for (const v of message.kinds) {
+      writer.uint32(34).string(v!);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PutPushSubscriptionRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePutPushSubscriptionRequest() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.endpoint = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.p256dh = reader.string();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.auth = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.kinds.push(reader.string());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<PutPushSubscriptionRequest>): PutPushSubscriptionRequest {
+    return PutPushSubscriptionRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<PutPushSubscriptionRequest>): PutPushSubscriptionRequest {
+    const message = createBasePutPushSubscriptionRequest() as any;
+    message.endpoint = object.endpoint ?? "";
+    message.p256dh = object.p256dh ?? "";
+    message.auth = object.auth ?? "";
+    message.kinds = object.kinds?.map((e) => e) || [];
+    return message;
+  },
+};
+
+function createBasePutPushSubscriptionResponse(): PutPushSubscriptionResponse {
+  return { subscription: undefined };
+}
+
+export const PutPushSubscriptionResponse: MessageFns<PutPushSubscriptionResponse> = {
+  encode(message: PutPushSubscriptionResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.subscription !== undefined) {
+      PushSubscription.encode(message.subscription, writer.uint32(10).fork()).join();
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): PutPushSubscriptionResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBasePutPushSubscriptionResponse() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.subscription = PushSubscription.decode(reader, reader.uint32());
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<PutPushSubscriptionResponse>): PutPushSubscriptionResponse {
+    return PutPushSubscriptionResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<PutPushSubscriptionResponse>): PutPushSubscriptionResponse {
+    const message = createBasePutPushSubscriptionResponse() as any;
+    message.subscription = (object.subscription !== undefined && object.subscription !== null)
+      ? PushSubscription.fromPartial(object.subscription)
+      : undefined;
+    return message;
+  },
+};
+
+function createBaseRemovePushSubscriptionRequest(): RemovePushSubscriptionRequest {
+  return { subscription: "" };
+}
+
+export const RemovePushSubscriptionRequest: MessageFns<RemovePushSubscriptionRequest> = {
+  encode(message: RemovePushSubscriptionRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.subscription !== "") {
+      writer.uint32(10).string(message.subscription);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RemovePushSubscriptionRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRemovePushSubscriptionRequest() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.subscription = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RemovePushSubscriptionRequest>): RemovePushSubscriptionRequest {
+    return RemovePushSubscriptionRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<RemovePushSubscriptionRequest>): RemovePushSubscriptionRequest {
+    const message = createBaseRemovePushSubscriptionRequest() as any;
+    message.subscription = object.subscription ?? "";
+    return message;
+  },
+};
+
+function createBaseRemovePushSubscriptionResponse(): RemovePushSubscriptionResponse {
+  return {};
+}
+
+export const RemovePushSubscriptionResponse: MessageFns<RemovePushSubscriptionResponse> = {
+  encode(_: RemovePushSubscriptionResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): RemovePushSubscriptionResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseRemovePushSubscriptionResponse() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<RemovePushSubscriptionResponse>): RemovePushSubscriptionResponse {
+    return RemovePushSubscriptionResponse.fromPartial(base ?? {});
+  },
+  fromPartial(_: DeepPartial<RemovePushSubscriptionResponse>): RemovePushSubscriptionResponse {
+    const message = createBaseRemovePushSubscriptionResponse() as any;
+    return message;
+  },
+};
+
+function createBaseTestPushRequest(): TestPushRequest {
+  return { subscription: "" };
+}
+
+export const TestPushRequest: MessageFns<TestPushRequest> = {
+  encode(message: TestPushRequest, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.subscription !== "") {
+      writer.uint32(10).string(message.subscription);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TestPushRequest {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTestPushRequest() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.subscription = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<TestPushRequest>): TestPushRequest {
+    return TestPushRequest.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<TestPushRequest>): TestPushRequest {
+    const message = createBaseTestPushRequest() as any;
+    message.subscription = object.subscription ?? "";
+    return message;
+  },
+};
+
+function createBaseTestPushResponse(): TestPushResponse {
+  return { delivered: false, error: "" };
+}
+
+export const TestPushResponse: MessageFns<TestPushResponse> = {
+  encode(message: TestPushResponse, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.delivered !== false) {
+      writer.uint32(8).bool(message.delivered);
+    }
+    if (message.error !== "") {
+      writer.uint32(18).string(message.error);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): TestPushResponse {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseTestPushResponse() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 8) {
+              break;
+            }
+
+            message.delivered = reader.bool();
+            continue;
+          }
+          case 2: {
+            if (tag !== 18) {
+              break;
+            }
+
+            message.error = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<TestPushResponse>): TestPushResponse {
+    return TestPushResponse.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<TestPushResponse>): TestPushResponse {
+    const message = createBaseTestPushResponse() as any;
+    message.delivered = object.delivered ?? false;
+    message.error = object.error ?? "";
+    return message;
+  },
+};
+
 function createBaseInvitation(): Invitation {
   return {
     id: "",
@@ -2771,6 +3547,63 @@ export const AccountServiceService = {
     responseSerialize: (value: EndSessionResponse): Buffer => Buffer.from(EndSessionResponse.encode(value).finish()),
     responseDeserialize: (value: Buffer): EndSessionResponse => EndSessionResponse.decode(value),
   },
+  /** GetPushKey reads the key that a browser subscribes to Web Push with (VAPID). HTTP: GET /v1/account/push/key */
+  getPushKey: {
+    path: "/yao.mesh.v1.AccountService/GetPushKey" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: GetPushKeyRequest): Buffer => Buffer.from(GetPushKeyRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): GetPushKeyRequest => GetPushKeyRequest.decode(value),
+    responseSerialize: (value: GetPushKeyResponse): Buffer => Buffer.from(GetPushKeyResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): GetPushKeyResponse => GetPushKeyResponse.decode(value),
+  },
+  /** ListPushSubscriptions lists the browsers that get the caller's notifications. HTTP: GET /v1/account/push */
+  listPushSubscriptions: {
+    path: "/yao.mesh.v1.AccountService/ListPushSubscriptions" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: ListPushSubscriptionsRequest): Buffer =>
+      Buffer.from(ListPushSubscriptionsRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): ListPushSubscriptionsRequest => ListPushSubscriptionsRequest.decode(value),
+    responseSerialize: (value: ListPushSubscriptionsResponse): Buffer =>
+      Buffer.from(ListPushSubscriptionsResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): ListPushSubscriptionsResponse => ListPushSubscriptionsResponse.decode(value),
+  },
+  /** PutPushSubscription sends the caller's notifications to a browser, until it logs out. HTTP: PUT /v1/account/push */
+  putPushSubscription: {
+    path: "/yao.mesh.v1.AccountService/PutPushSubscription" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: PutPushSubscriptionRequest): Buffer =>
+      Buffer.from(PutPushSubscriptionRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): PutPushSubscriptionRequest => PutPushSubscriptionRequest.decode(value),
+    responseSerialize: (value: PutPushSubscriptionResponse): Buffer =>
+      Buffer.from(PutPushSubscriptionResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): PutPushSubscriptionResponse => PutPushSubscriptionResponse.decode(value),
+  },
+  /** RemovePushSubscription. HTTP: DELETE /v1/account/push/{subscription} */
+  removePushSubscription: {
+    path: "/yao.mesh.v1.AccountService/RemovePushSubscription" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: RemovePushSubscriptionRequest): Buffer =>
+      Buffer.from(RemovePushSubscriptionRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): RemovePushSubscriptionRequest => RemovePushSubscriptionRequest.decode(value),
+    responseSerialize: (value: RemovePushSubscriptionResponse): Buffer =>
+      Buffer.from(RemovePushSubscriptionResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): RemovePushSubscriptionResponse =>
+      RemovePushSubscriptionResponse.decode(value),
+  },
+  /** TestPush sends one notification at once and tells how it went. HTTP: POST /v1/account/push/{subscription}/test */
+  testPush: {
+    path: "/yao.mesh.v1.AccountService/TestPush" as const,
+    requestStream: false as const,
+    responseStream: false as const,
+    requestSerialize: (value: TestPushRequest): Buffer => Buffer.from(TestPushRequest.encode(value).finish()),
+    requestDeserialize: (value: Buffer): TestPushRequest => TestPushRequest.decode(value),
+    responseSerialize: (value: TestPushResponse): Buffer => Buffer.from(TestPushResponse.encode(value).finish()),
+    responseDeserialize: (value: Buffer): TestPushResponse => TestPushResponse.decode(value),
+  },
   /** CreateInvitation makes a link that lets people join a workspace. HTTP: POST /v1/workspaces/{workspace}/invitations */
   createInvitation: {
     path: "/yao.mesh.v1.AccountService/CreateInvitation" as const,
@@ -2871,6 +3704,16 @@ export interface AccountServiceServer extends UntypedServiceImplementation {
   listSessions: handleUnaryCall<ListSessionsRequest, ListSessionsResponse>;
   /** EndSession logs one browser out. HTTP: DELETE /v1/account/sessions/{session} */
   endSession: handleUnaryCall<EndSessionRequest, EndSessionResponse>;
+  /** GetPushKey reads the key that a browser subscribes to Web Push with (VAPID). HTTP: GET /v1/account/push/key */
+  getPushKey: handleUnaryCall<GetPushKeyRequest, GetPushKeyResponse>;
+  /** ListPushSubscriptions lists the browsers that get the caller's notifications. HTTP: GET /v1/account/push */
+  listPushSubscriptions: handleUnaryCall<ListPushSubscriptionsRequest, ListPushSubscriptionsResponse>;
+  /** PutPushSubscription sends the caller's notifications to a browser, until it logs out. HTTP: PUT /v1/account/push */
+  putPushSubscription: handleUnaryCall<PutPushSubscriptionRequest, PutPushSubscriptionResponse>;
+  /** RemovePushSubscription. HTTP: DELETE /v1/account/push/{subscription} */
+  removePushSubscription: handleUnaryCall<RemovePushSubscriptionRequest, RemovePushSubscriptionResponse>;
+  /** TestPush sends one notification at once and tells how it went. HTTP: POST /v1/account/push/{subscription}/test */
+  testPush: handleUnaryCall<TestPushRequest, TestPushResponse>;
   /** CreateInvitation makes a link that lets people join a workspace. HTTP: POST /v1/workspaces/{workspace}/invitations */
   createInvitation: handleUnaryCall<CreateInvitationRequest, CreateInvitationResponse>;
   /** ListInvitations lists the open ones. HTTP: GET /v1/workspaces/{workspace}/invitations */
@@ -3031,6 +3874,86 @@ export interface AccountServiceClient extends Client {
     metadata: Metadata,
     options: Partial<CallOptions>,
     callback: (error: ServiceError | null, response: EndSessionResponse) => void,
+  ): ClientUnaryCall;
+  /** GetPushKey reads the key that a browser subscribes to Web Push with (VAPID). HTTP: GET /v1/account/push/key */
+  getPushKey(
+    request: GetPushKeyRequest,
+    callback: (error: ServiceError | null, response: GetPushKeyResponse) => void,
+  ): ClientUnaryCall;
+  getPushKey(
+    request: GetPushKeyRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: GetPushKeyResponse) => void,
+  ): ClientUnaryCall;
+  getPushKey(
+    request: GetPushKeyRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: GetPushKeyResponse) => void,
+  ): ClientUnaryCall;
+  /** ListPushSubscriptions lists the browsers that get the caller's notifications. HTTP: GET /v1/account/push */
+  listPushSubscriptions(
+    request: ListPushSubscriptionsRequest,
+    callback: (error: ServiceError | null, response: ListPushSubscriptionsResponse) => void,
+  ): ClientUnaryCall;
+  listPushSubscriptions(
+    request: ListPushSubscriptionsRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: ListPushSubscriptionsResponse) => void,
+  ): ClientUnaryCall;
+  listPushSubscriptions(
+    request: ListPushSubscriptionsRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: ListPushSubscriptionsResponse) => void,
+  ): ClientUnaryCall;
+  /** PutPushSubscription sends the caller's notifications to a browser, until it logs out. HTTP: PUT /v1/account/push */
+  putPushSubscription(
+    request: PutPushSubscriptionRequest,
+    callback: (error: ServiceError | null, response: PutPushSubscriptionResponse) => void,
+  ): ClientUnaryCall;
+  putPushSubscription(
+    request: PutPushSubscriptionRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: PutPushSubscriptionResponse) => void,
+  ): ClientUnaryCall;
+  putPushSubscription(
+    request: PutPushSubscriptionRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: PutPushSubscriptionResponse) => void,
+  ): ClientUnaryCall;
+  /** RemovePushSubscription. HTTP: DELETE /v1/account/push/{subscription} */
+  removePushSubscription(
+    request: RemovePushSubscriptionRequest,
+    callback: (error: ServiceError | null, response: RemovePushSubscriptionResponse) => void,
+  ): ClientUnaryCall;
+  removePushSubscription(
+    request: RemovePushSubscriptionRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: RemovePushSubscriptionResponse) => void,
+  ): ClientUnaryCall;
+  removePushSubscription(
+    request: RemovePushSubscriptionRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: RemovePushSubscriptionResponse) => void,
+  ): ClientUnaryCall;
+  /** TestPush sends one notification at once and tells how it went. HTTP: POST /v1/account/push/{subscription}/test */
+  testPush(
+    request: TestPushRequest,
+    callback: (error: ServiceError | null, response: TestPushResponse) => void,
+  ): ClientUnaryCall;
+  testPush(
+    request: TestPushRequest,
+    metadata: Metadata,
+    callback: (error: ServiceError | null, response: TestPushResponse) => void,
+  ): ClientUnaryCall;
+  testPush(
+    request: TestPushRequest,
+    metadata: Metadata,
+    options: Partial<CallOptions>,
+    callback: (error: ServiceError | null, response: TestPushResponse) => void,
   ): ClientUnaryCall;
   /** CreateInvitation makes a link that lets people join a workspace. HTTP: POST /v1/workspaces/{workspace}/invitations */
   createInvitation(
