@@ -184,6 +184,19 @@ test("the history of the model is the conversation of the task, whoever of the w
   ).toMatch(/Ada.*Mia/);
 });
 
+test("files that go with a message are read by the model", async () => {
+  const notes = Buffer.from("The harbour master is called Marie.");
+  const { upload } = await other.call<{ upload: string }>(
+    "POST",
+    "/v1/workspaces/default/uploads?name=notes.txt",
+    notes,
+  );
+  const made = await create({ message: "/echo who is it?", uploads: [upload], start: true });
+  await untilTask(made.id, ({ run_state }) => run_state === "succeeded");
+  const said = await other.call("GET", `/v1/tasks/${made.id}/messages`);
+  expect(JSON.stringify(said)).toContain("harbour master is called Marie");
+});
+
 test("a device that stops enters the feed", { timeout: 180_000 }, async () => {
   const { feed_seq: from } = await other.call<{ feed_seq: number }>("GET", "/v1/workspaces/default/tasks");
   const follower = new FeedFollower(other, from);

@@ -71,9 +71,10 @@ export async function openMessages(tx: Tx, taskId: string): Promise<readonly Mes
     SELECT seq, role, author, at, run_id, body FROM task_messages WHERE task_id = ${taskId} AND run_id IS NULL ORDER BY seq`;
 }
 
-/** A run takes up everything that is open. */
-export async function takeMessages(tx: Tx, taskId: string, runId: string): Promise<void> {
-  await tx`UPDATE task_messages SET run_id = ${runId} WHERE task_id = ${taskId} AND run_id IS NULL`;
+/** A run takes up what is open, as far as `lastSeq`. */
+export async function takeMessages(tx: Tx, taskId: string, runId: string, lastSeq: number): Promise<void> {
+  await tx`
+    UPDATE task_messages SET run_id = ${runId} WHERE task_id = ${taskId} AND run_id IS NULL AND seq <= ${lastSeq}`;
 }
 
 /** A page of messages before `beforeSeq` (0: the newest), oldest first. */

@@ -15,8 +15,8 @@ import { resolveRequirements } from "../runs/requirements.ts";
 import { type AssistantSource, findAssistants, sourceOf } from "../runs/run-api-store.ts";
 import { DEFAULT_QUEUE_TTL_S, DEFAULT_TIMEOUT_S } from "../runs/run-draft.ts";
 import type { RunState } from "../runs/run-state.ts";
-import { nameOf, SYSTEM } from "./actor.ts";
-import { appendMessages, openMessages, takeMessages, textMessage, textOfBody } from "./conversation-store.ts";
+import { SYSTEM } from "./actor.ts";
+import { type NewestRun, takeInput } from "./task-input.ts";
 import type { TaskFields } from "./task-row.ts";
 import { isActive } from "./task-state.ts";
 import { columnsOf, insertActivity, placeIn, setPlace } from "./task-store.ts";
@@ -46,16 +46,9 @@ export type StartOutcome =
 const RUN_PRIORITY: readonly number[] = [0, -10, 5, 10, 20];
 
 /** The newest run of a task. */
-export interface NewestRun {
-  readonly id: string;
-  readonly state: RunState;
-  readonly input: string;
-}
-
-/** Reads it. */
 export async function newestRun(sql: Sql | Tx, taskId: string): Promise<NewestRun | undefined> {
   const [row] = await sql<NewestRun[]>`
-    SELECT id, state, input FROM runs WHERE task_id = ${taskId} ORDER BY id DESC LIMIT 1`;
+    SELECT id, state, input, options FROM runs WHERE task_id = ${taskId} ORDER BY id DESC LIMIT 1`;
   return row;
 }
 
@@ -84,15 +77,15 @@ export async function startRun(deps: TaskRunDeps, tx: Tx, task: TaskFields, wish
   }
   const runId = deps.ids.next("run");
   const session = wish.isFresh === true ? task.session + 1 : task.session;
-  const input = await takeInput(tx, task, { last, runId, actor: wish.actor });
+  const asked = await takeInput(tx, task, { last, runId, actor: wish.actor });
   const assistant = await findAssistant(tx, task);
   const draft = {
     id: runId,
     workspaceId: task.workspace_id,
     assistantId: assistant.id,
     ...sourceOf(assistant),
-    input,
-    options: {},
+    input: asked.input,
+    options: asked.options,
     metadata: { chat_id: session === 1 ? task.id : `${task.id}.${session}`, task_id: task.id },
     requirements: await resolveRequirements(tx, task.placement, task.workspace_id),
     onLost: "hold" as const,
@@ -107,7 +100,7 @@ export async function startRun(deps: TaskRunDeps, tx: Tx, task: TaskFields, wish
   await insertQueued(tx, draft, "starts in a moment", rfc3339(deps.clock.now()));
   await tx`INSERT INTO task_runs (run_id, task_id) VALUES (${runId}, ${task.id})`;
   await tx`
-    UPDATE tasks SET wants_start = false, start_error = '', retry_at = NULL, session = ${session},
+    UPDATE tasks SET wants_start = ${asked.hasMore}, start_error = '', retry_at = NULL, session = ${session},
       retries = CASE WHEN ${wish.isRetry === true} THEN retries + 1 ELSE 0 END, updated_at = now() WHERE id = ${task.id}`;
   await insertActivity(tx, {
     id: deps.ids.next("act"),
@@ -118,26 +111,6 @@ export async function startRun(deps: TaskRunDeps, tx: Tx, task: TaskFields, wish
   });
   await autoMove(deps, tx, task, "in_progress");
   return { kind: "started", runId };
-}
-
-// What people have said since; with nothing new, the work that did not succeed, or the task as it is written.
-async function takeInput(
-  tx: Tx,
-  task: TaskFields,
-  { last, runId, actor }: { readonly last: NewestRun | undefined; readonly runId: string; readonly actor: string },
-): Promise<string> {
-  const open = await openMessages(tx, task.id);
-  if (open.length > 0) {
-    await takeMessages(tx, task.id, runId);
-    return open
-      .map(({ body }) => textOfBody(JSON.parse(body)))
-      .filter((text) => text !== "")
-      .join("\n\n");
-  }
-  const isAgain = last !== undefined && last.state !== "succeeded";
-  const input = isAgain ? last.input : task.description === "" ? task.title : task.description;
-  await appendMessages(tx, task.id, [{ role: "user", author: nameOf(actor), runId, body: textMessage(input) }]);
-  return input;
 }
 
 async function findAssistant(tx: Tx, task: TaskFields): Promise<AssistantSource> {

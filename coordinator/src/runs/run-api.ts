@@ -21,7 +21,7 @@ import type { Dispatcher } from "./dispatcher.ts";
 import type { EventTail } from "./event-tail.ts";
 import { endsRun, requireReached, toRunEvent, withSnapshots } from "./event-view.ts";
 import { findNode, type NodeRef, requestCancel, sourceOf } from "./run-api-store.ts";
-import { DEFAULT_QUEUE_TTL_S, DEFAULT_TIMEOUT_S, type RunDraft } from "./run-draft.ts";
+import { DEFAULT_QUEUE_TTL_S, DEFAULT_TIMEOUT_S, MAX_WORK_BYTES, type RunDraft } from "./run-draft.ts";
 import { listEvents, listRuns, type RunRow, type StoredRequirements } from "./run-row.ts";
 import { requireMayRun, withLocale } from "./run-right.ts";
 import { isTerminal, type OnLost, toRunState } from "./run-state.ts";
@@ -29,9 +29,6 @@ import { toRun } from "./run-view.ts";
 import { resolveRequirements, unknownNode } from "./requirements.ts";
 import { RunReads } from "./run-reads.ts";
 import { recordAnswer } from "./waiting-store.ts";
-
-/** Leaves room for the workspace's connectors in a message of 1 MB. */
-const MAX_WORK_BYTES = 768 * 1024;
 
 /** What the handlers use. */
 export interface RunApiDeps {
