@@ -11,6 +11,7 @@ import { type Clock, type Ids, MeshError, rfc3339 } from "@mesh/kernel";
 import type { Sql, Tx } from "@mesh/store";
 
 import { insertQueued } from "../runs/dispatch-store.ts";
+import { defaultAssistant } from "../runs/default-assistant.ts";
 import { resolveRequirements } from "../runs/requirements.ts";
 import { type AssistantSource, findAssistants, sourceOf } from "../runs/run-api-store.ts";
 import { DEFAULT_QUEUE_TTL_S, DEFAULT_TIMEOUT_S } from "../runs/run-draft.ts";
@@ -120,22 +121,6 @@ async function findAssistant(tx: Tx, task: TaskFields): Promise<AssistantSource>
   throw new MeshError(
     "failed_precondition",
     `assistant "${id}" of T-${task.number} is not in this workspace; push its app with: yao app push DIR, or name another one with: yao task edit T-${task.number} --assistant ID`,
-  );
-}
-
-/** The assistant of tasks that name none: the workspace's setting, else the one called `default`, else the only one. */
-async function defaultAssistant(tx: Tx, workspaceId: string): Promise<string> {
-  const rows = await tx<{ id: string; is_set: boolean }[]>`
-    SELECT a.id, a.id = coalesce(w.settings ->> 'default_assistant', '') AS is_set
-    FROM assistants a JOIN workspaces w ON w.id = a.workspace_id WHERE a.workspace_id = ${workspaceId}
-    ORDER BY is_set DESC, a.id <> 'default', a.id LIMIT 2`;
-  const [first, second] = rows;
-  if (first !== undefined && (second === undefined || first.is_set || first.id === "default")) return first.id;
-  throw new MeshError(
-    "failed_precondition",
-    first === undefined
-      ? "this workspace has no assistant yet; push an app with: yao app push DIR"
-      : "this task names no assistant and the workspace has several; name one, or set one with: yao workspace set WORKSPACE --default-assistant ID",
   );
 }
 

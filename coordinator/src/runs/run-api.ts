@@ -17,6 +17,7 @@ import { actorOf, type Caller, mayUseAssistant } from "../auth/caller.ts";
 import type { Call, RunApi } from "../gateway/operation.ts";
 import { toAnswer } from "./answer-rule.ts";
 import { findChat } from "../state/chat-api-store.ts";
+import { defaultAssistant } from "./default-assistant.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { EventTail } from "./event-tail.ts";
 import { endsRun, requireReached, toRunEvent, withSnapshots } from "./event-view.ts";
@@ -80,20 +81,22 @@ export function createRunApi(given: Omit<RunApiDeps, "reads">): RunApi {
 async function toDraft(deps: RunApiDeps, request: CreateRunRequest, call: Call): Promise<RunDraft> {
   requireFits(request);
   const workspace = await deps.access.workspace(call.caller, request.workspace, "write");
-  const isAllowed = mayUseAssistant(call.caller, request.assistant);
-  const assistant = isAllowed ? await deps.reads.assistant(workspace.id, request.assistant) : undefined;
+  const assistantId =
+    request.assistant === "" ? await defaultAssistant(deps.store.sql, workspace.id) : request.assistant;
+  const isAllowed = mayUseAssistant(call.caller, assistantId);
+  const assistant = isAllowed ? await deps.reads.assistant(workspace.id, assistantId) : undefined;
   if (assistant === undefined) {
     throw new MeshError(
       "not_found",
-      `assistant "${request.assistant}" was not found in workspace ${workspace.name}; see yao app list, or push an app with: yao app push DIR`,
+      `assistant "${assistantId}" was not found in workspace ${workspace.name}; see yao app list, or push an app with: yao app push DIR`,
     );
   }
   const { settings } = assistant;
-  await requireMayRun(deps.store, call.caller, { workspace, settings, assistantId: request.assistant });
+  await requireMayRun(deps.store, call.caller, { workspace, settings, assistantId });
   return {
     id: deps.ids.next("run"),
     workspaceId: workspace.id,
-    assistantId: request.assistant,
+    assistantId,
     ...sourceOf(assistant),
     input: request.input,
     options: optionsOf(request),
