@@ -8,6 +8,7 @@ import { setMaxListeners } from "node:events";
 import type { Log } from "@mesh/agent";
 import { errorText, systemClock } from "@mesh/kernel";
 import { BUNDLED_PRICES, PriceBook } from "@mesh/llm";
+import type { SteeringMessage } from "@mesh/runtime";
 import { Workbench } from "@mesh/runtime/node";
 
 import { AGENT_VERSION } from "../version.ts";
@@ -32,7 +33,13 @@ const MARK = { YAO_RUNNER: process.env["YAO_RUNNER"] ?? "" };
 const apps = new AppCache();
 let bench: Workbench | undefined;
 const questions = new QuestionDesk(send);
-const running = new Map<string, AbortController>();
+const running = new Map<string, Running>();
+
+/** A run at work: what stops it, and what was said to it and not read yet. */
+interface Running {
+  readonly stop: AbortController;
+  readonly said: SteeringMessage[];
+}
 
 function send(message: FromRunner): Promise<void> {
   return new Promise((resolve) => {
@@ -49,14 +56,16 @@ async function start(job: RunJob): Promise<void> {
   const stop = new AbortController();
   // Everything that a run does at once listens for its end.
   setMaxListeners(0, stop.signal);
-  running.set(key, stop);
-  const end = await execute(job, stop.signal);
+  const run: Running = { stop, said: [] };
+  running.set(key, run);
+  const end = await execute(job, run);
   running.delete(key);
   await send({ kind: "end", runId, epoch, end });
 }
 
-async function execute(job: RunJob, signal: AbortSignal): Promise<RunEnd> {
+async function execute(job: RunJob, run: Running): Promise<RunEnd> {
   const { runId, epoch } = job;
+  const { signal } = run.stop;
   try {
     const app = await apps.get(job.bundleDigest, job.bundlePath);
     void send({ kind: "started", runId, epoch });
@@ -70,7 +79,8 @@ async function execute(job: RunJob, signal: AbortSignal): Promise<RunEnd> {
       version: AGENT_VERSION,
       stuck: () => void send({ kind: "stuck" }),
     });
-    return await runJob(job, app, { ...ports, bench, state: questions.for(job), emit, keep }, signal);
+    const steering = { take: () => run.said.splice(0) };
+    return await runJob(job, app, { ...ports, bench, state: questions.for(job), steering, emit, keep }, signal);
   } catch (error) {
     process.stderr.write(`${runId}: ${errorText(error)}\n`);
     return endOf(error, signal);
@@ -87,7 +97,10 @@ process.on("message", (message: unknown) => {
       questions.answer(message.question, message.reply);
       return;
     case "cancel":
-      running.get(`${message.runId}:${message.epoch}`)?.abort();
+      running.get(`${message.runId}:${message.epoch}`)?.stop.abort();
+      return;
+    case "steer":
+      running.get(`${message.runId}:${message.epoch}`)?.said.push(message.message);
       return;
     case "ping":
       void send({ kind: "pong" });
@@ -95,7 +108,7 @@ process.on("message", (message: unknown) => {
 });
 process.once("disconnect", () => {
   // Commands of tools lead process groups of their own: they end only when their runs are told to.
-  for (const stop of running.values()) stop.abort();
+  for (const { stop } of running.values()) stop.abort();
   const leave = (): never => {
     // What has not ended by itself is ended now: MCP servers lead groups of their own.
     bench?.kill();
