@@ -55,7 +55,7 @@ export async function foldableEvents(
   return tx<FoldEvent[]>`
     SELECT seq, epoch, at, kind, body FROM run_events
     WHERE run_id = ${run.id} AND seq > ${run.folded_seq} AND seq <= ${run.last_seq} AND delta_of IS NULL
-      AND kind IN ('message', 'run.asked', 'run.answered')
+      AND kind IN ('message', 'run.asked', 'run.answered', 'run.steered')
     ORDER BY seq LIMIT ${limit}`;
 }
 

@@ -12,7 +12,7 @@ import { type Clock, Doorbell, errorText, type Ids, MeshError, type Service } fr
 import type { Logger } from "@mesh/observability";
 import type { Store, Tx } from "@mesh/store";
 
-import { isTerminal } from "../runs/run-state.ts";
+import { isTerminal, RUN_EVENT } from "../runs/run-state.ts";
 import { SYSTEM } from "./actor.ts";
 import { appendMessages, findMessage, textOfBody } from "./conversation-store.ts";
 import {
@@ -36,6 +36,7 @@ import {
 import { foldEvents, messageKey } from "./run-fold.ts";
 import { dropOldFirings } from "./schedule-store.ts";
 import { fireSchedules } from "./scheduler.ts";
+import { settleRead } from "./steer.ts";
 import { lockTask, type StoredOutput, type TaskFields } from "./task-row.ts";
 import { noteTaskEvent } from "./task-event.ts";
 import { autoMove, startRun } from "./task-run.ts";
@@ -51,6 +52,8 @@ export interface KeeperDeps {
   readonly isLeader: () => boolean;
   readonly pokeQueue: () => void;
   readonly recorded: () => void;
+  /** Told when a run of a task has begun to work, after the commit. */
+  readonly offer: (taskId: string) => void;
   /** Told when a run of a task has ended, after the commit; the place for what may take long or fail. */
   readonly ended: (taskId: string, runId: string) => void;
 }
@@ -129,7 +132,7 @@ export class Keeper implements Service {
   }
 
   async #keep({ run_id: runId, task_id: taskId }: OpenRun): Promise<boolean> {
-    const hasEnded = await this.#deps.store.sql.begin(async (tx) => {
+    const came = await this.#deps.store.sql.begin(async (tx) => {
       const task = await lockTask(tx, taskId);
       const run = task === undefined ? undefined : await readKept(tx, runId);
       if (task === undefined || run === undefined) return undefined;
@@ -143,10 +146,11 @@ export class Keeper implements Service {
         ? { state: run.state, epoch: run.lease_epoch }
         : { state: run.seen_state, epoch: run.seen_epoch };
       await setSeen(tx, runId, { state, epoch, foldedSeq, settled });
-      return settled;
+      return settled ? "ended" : isNew && run.state === "running" ? "began" : "moved";
     });
-    if (hasEnded === true) this.#deps.ended(taskId, runId);
-    return hasEnded !== undefined;
+    if (came === "ended") this.#deps.ended(taskId, runId);
+    if (came === "began") this.#deps.offer(taskId);
+    return came !== undefined;
   }
 
   // Returns the seq up to which the conversation has everything.
@@ -157,6 +161,7 @@ export class Keeper implements Service {
       const body = await findMessage(tx, run.id, key);
       if (body !== undefined) known.set(key, JSON.parse(body) as Record<string, unknown>);
     }
+    if (events.some(({ kind }) => kind === RUN_EVENT.steered)) await settleRead(tx, task.id, run.id);
     const { messages, outputs } = foldEvents(events, known);
     await appendMessages(
       tx,

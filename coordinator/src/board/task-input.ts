@@ -20,7 +20,9 @@ import {
   takeMessages,
   textMessage,
   textOfBody,
+  uploadsOf,
 } from "./conversation-store.ts";
+import { readMeanwhile, settleRead, wantNext } from "./steer.ts";
 import type { TaskFields } from "./task-row.ts";
 
 /** The newest run of a task. */
@@ -47,16 +49,20 @@ export async function takeInput(
   task: TaskFields,
   { last, runId, actor }: { readonly last: NewestRun | undefined; readonly runId: string; readonly actor: string },
 ): Promise<TaskInput> {
+  // Its last events may not have been looked at yet: what it has read is not read again.
+  if (last !== undefined) await settleRead(tx, task.id, last.id);
   const written = task.description === "" ? task.title : task.description;
   const open = await openMessages(tx, task.id);
   const taken = fitting(open, written);
   if (taken !== undefined) {
     await takeMessages(tx, task.id, runId, taken.lastSeq);
-    return { ...taken.asked, hasMore: open.at(-1)?.seq !== taken.lastSeq };
+    const hasMore = open.at(-1)?.seq !== taken.lastSeq;
+    if (hasMore) await wantNext(tx, task.id);
+    return { ...taken.asked, hasMore };
   }
   const isAgain = last !== undefined && last.state !== "succeeded";
-  const asked = isAgain ? { input: last.input, options: last.options } : { input: written, options: {} };
-  const body = textMessage(asked.input, isAgain ? uploadsIn(last.options) : []);
+  const asked = isAgain ? askedAgain(last, await readMeanwhile(tx, last.id)) : { input: written, options: {} };
+  const body = textMessage(asked.input, uploadsIn(asked.options));
   await appendMessages(tx, task.id, [{ role: "user", author: nameOf(actor), runId, body }]);
   return { ...asked, hasMore: false };
 }
@@ -100,14 +106,18 @@ function askedBy(said: readonly Said[], written: string): Asked {
   return { input, options: { messages: [{ role: "user", content: [...start, ...content] }] } };
 }
 
-function textPart(text: string): { readonly type: "text"; readonly text: string } {
-  return { type: "text", text };
+/** What a run was asked, with what people said to it while it worked. */
+function askedAgain({ input, options }: NewestRun, read: readonly string[]): Asked {
+  if (read.length === 0) return { input, options };
+  const all = { input: [input, ...read].join("\n\n"), options: {} };
+  const [message] = arrayOf(options["messages"]);
+  if (!isObject(message)) return all;
+  const content = [...arrayOf(message["content"]), ...read.map(textPart)];
+  return { ...all, options: { messages: [{ role: "user", content }] } };
 }
 
-function uploadsOf(body: unknown): readonly string[] {
-  const props = isObject(body) ? body["props"] : undefined;
-  const uploads = isObject(props) ? props["uploads"] : undefined;
-  return Array.isArray(uploads) ? uploads.filter((id) => typeof id === "string") : [];
+function textPart(text: string): { readonly type: "text"; readonly text: string } {
+  return { type: "text", text };
 }
 
 /** The files among the options that `askedBy` made. */

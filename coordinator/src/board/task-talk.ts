@@ -15,6 +15,7 @@ import { createHash } from "node:crypto";
 import { actorOf } from "../auth/caller.ts";
 import type { Call } from "../gateway/operation.ts";
 import { appendMessages, textMessage } from "./conversation-store.ts";
+import { saidKey } from "./steer.ts";
 import { findTask, type TaskApiDeps, wholeTask, type Write } from "./task-access.ts";
 import { lockAt } from "./task-edit.ts";
 import { requireUploads } from "./task-input.ts";
@@ -45,6 +46,7 @@ export async function sendToTask(
   const effect = await deps.store.sql.begin((tx) => keep({ deps, tx, call }, place, request));
   deps.recorded();
   if (effect === "started") deps.pokeQueue();
+  if (effect === "queued") deps.offer(place.id);
   return { task: await wholeTask(deps.store.sql, place.id), effect };
 }
 
@@ -105,7 +107,8 @@ async function keep({ deps, tx, call }: Write, place: TaskPlace, request: SendTo
   if (earlier !== undefined) return earlier;
   await requireUploads(tx, task.workspace_id, request.uploads);
   const body = textMessage(request.text, request.uploads);
-  await appendMessages(tx, task.id, [{ role: "user", author: call.caller.userName, body }]);
+  const key = planned === "kept" ? {} : { key: saidKey(deps.ids.next("msg")) };
+  await appendMessages(tx, task.id, [{ role: "user", author: call.caller.userName, body, ...key }]);
   if (planned === "kept") return planned;
   if (planned === "queued") {
     await tx`UPDATE tasks SET wants_start = true WHERE id = ${task.id}`;

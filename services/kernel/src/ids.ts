@@ -43,6 +43,7 @@ export const ID_KINDS = [
   "hook",
   "dlv",
   "eval",
+  "msg",
 ] as const;
 
 /** Closed set of id kinds. */

@@ -331,7 +331,7 @@ export interface SendToTaskResponse {
   readonly task:
     | Task
     | undefined;
-  /** What was done: answered, started, queued or kept. */
+  /** What was done: answered, started, kept, or queued: the run at work reads it, or it starts the next one. */
   readonly effect: string;
 }
 
