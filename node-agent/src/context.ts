@@ -268,6 +268,7 @@ function commandTargets(parts: {
   const { journal, executor, sender, files, beat } = parts;
   return {
     cancel: (run, why) => executor.cancel(run, why),
+    steer: (run, message) => executor.steer(run, message),
     drop: (run) => executor.drop(run),
     committed: (key, n, hasEnded) => {
       const run = journal.run(key);

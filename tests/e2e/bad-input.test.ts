@@ -112,7 +112,7 @@ describe("refused, with nothing left behind:", () => {
 
   test("several findings at once, each with its field", async () => {
     const refusal = await refused(
-      run({ assistant: "", timeout_seconds: -1, requirements: { labels: { "?": "x" } }, nod: 1 }),
+      run({ assistant: 7, timeout_seconds: -1, requirements: { labels: { "?": "x" } }, nod: 1 }),
     );
     expect(refusal.problem.errors?.map(({ field }) => field).toSorted()).toEqual([
       "assistant",

@@ -184,6 +184,33 @@ test("the history of the model is the conversation of the task, whoever of the w
   ).toMatch(/Ada.*Mia/);
 });
 
+test("what is said while a run is at work is read by that run, once; what comes too late starts the next one", async () => {
+  const made = await create({ message: "/slow 4s", start: true });
+  await untilTask(made.id, ({ run_state }) => run_state === "running");
+  const path = `/v1/tasks/${made.id}/messages`;
+  expect(await other.call("POST", path, { text: "/echo heard" })).toMatchObject({ effect: "queued" });
+  const done = await untilTask(made.id, ({ run_state, last_line }) => run_state === "succeeded" && last_line !== "");
+  expect([done.last_line, done.attempts]).toEqual(["heard", 1]);
+  await other.call("POST", path, { text: "/echo later" });
+  await untilTask(made.id, ({ last_line, run_state }) => run_state === "succeeded" && last_line === "later");
+  const { messages } = await other.call<{ messages: TaskMessage[] }>("GET", path);
+  const runs = messages.filter(({ role }) => role === "user").map((message) => message.run_id);
+  expect([new Set(runs.slice(0, 2)).size, new Set(runs).size, (await task(made.id)).attempts]).toEqual([1, 2, 2]);
+});
+
+test("files that go with a message are read by the model", async () => {
+  const notes = Buffer.from("The harbour master is called Marie.");
+  const { upload } = await other.call<{ upload: string }>(
+    "POST",
+    "/v1/workspaces/default/uploads?name=notes.txt",
+    notes,
+  );
+  const made = await create({ message: "/echo who is it?", uploads: [upload], start: true });
+  await untilTask(made.id, ({ run_state }) => run_state === "succeeded");
+  const said = await other.call("GET", `/v1/tasks/${made.id}/messages`);
+  expect(JSON.stringify(said)).toContain("harbour master is called Marie");
+});
+
 test("a device that stops enters the feed", { timeout: 180_000 }, async () => {
   const { feed_seq: from } = await other.call<{ feed_seq: number }>("GET", "/v1/workspaces/default/tasks");
   const follower = new FeedFollower(other, from);

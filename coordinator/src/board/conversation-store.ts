@@ -22,7 +22,7 @@ export interface NewMessage {
   readonly author: string;
   /** The run it belongs to; undefined: no run has taken it up. */
   readonly runId?: string;
-  /** Tells the messages of a run apart. */
+  /** Tells the messages of a run apart; an open message without one is held: it starts no run. */
   readonly key?: string;
   readonly at?: Date;
   readonly body: Readonly<Record<string, unknown>>;
@@ -38,6 +38,13 @@ export function textOfBody(body: unknown): string {
   const props = isObject(body) ? body["props"] : undefined;
   const content = isObject(props) ? props["content"] : undefined;
   return typeof content === "string" ? content : "";
+}
+
+/** The files that go with a message. */
+export function uploadsOf(body: unknown): readonly string[] {
+  const props = isObject(body) ? body["props"] : undefined;
+  const uploads = isObject(props) ? props["uploads"] : undefined;
+  return Array.isArray(uploads) ? uploads.filter((id) => typeof id === "string") : [];
 }
 
 /** Appends messages; the caller's transaction holds the task's row. One whose key is there takes the place of the earlier. */
@@ -71,9 +78,10 @@ export async function openMessages(tx: Tx, taskId: string): Promise<readonly Mes
     SELECT seq, role, author, at, run_id, body FROM task_messages WHERE task_id = ${taskId} AND run_id IS NULL ORDER BY seq`;
 }
 
-/** A run takes up everything that is open. */
-export async function takeMessages(tx: Tx, taskId: string, runId: string): Promise<void> {
-  await tx`UPDATE task_messages SET run_id = ${runId} WHERE task_id = ${taskId} AND run_id IS NULL`;
+/** A run takes up what is open, as far as `lastSeq`. */
+export async function takeMessages(tx: Tx, taskId: string, runId: string, lastSeq: number): Promise<void> {
+  await tx`
+    UPDATE task_messages SET run_id = ${runId} WHERE task_id = ${taskId} AND run_id IS NULL AND seq <= ${lastSeq}`;
 }
 
 /** A page of messages before `beforeSeq` (0: the newest), oldest first. */

@@ -94,5 +94,5 @@ async function mark(sql: Sql, filter: InboxFilter, ids: readonly string[], state
 }
 
 function toEntry({ number, at, run_id: runId, ...row }: InboxRow): InboxEntry {
-  return { ...row, task_key: `T-${number}`, at: at.toISOString(), run_id: runId };
+  return { ...row, task_key: `T-${number}`, at: at.toISOString(), run_id: runId === row.task_id ? undefined : runId };
 }

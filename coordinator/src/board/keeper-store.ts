@@ -55,7 +55,7 @@ export async function foldableEvents(
   return tx<FoldEvent[]>`
     SELECT seq, epoch, at, kind, body FROM run_events
     WHERE run_id = ${run.id} AND seq > ${run.folded_seq} AND seq <= ${run.last_seq} AND delta_of IS NULL
-      AND kind IN ('message', 'run.asked', 'run.answered')
+      AND kind IN ('message', 'run.asked', 'run.answered', 'run.steered')
     ORDER BY seq LIMIT ${limit}`;
 }
 
@@ -107,12 +107,16 @@ export async function setRetry(tx: Tx, taskId: string, at: Date): Promise<void> 
   await tx`UPDATE tasks SET retry_at = ${at} WHERE id = ${taskId}`;
 }
 
+/** What a note is about: an epoch of a run, or a start that made none. */
+export type NoteSubject =
+  | { readonly kind: "run"; readonly runId: string; readonly epoch: number }
+  | { readonly kind: "start" };
+
 /** One thing for the inboxes of the people of a task. */
 export interface InboxNote {
   readonly taskId: string;
   readonly workspaceId: string;
-  readonly runId: string;
-  readonly epoch: number;
+  readonly of: NoteSubject;
   readonly kind: "needs_input" | "failed" | "done";
   readonly text: string;
 }
@@ -127,15 +131,24 @@ export async function peopleOf(tx: Tx, taskId: string): Promise<readonly string[
   return rows.map((row) => row.id);
 }
 
-/** Writes it, once per person, run and question; the ids of what is new. */
+/**
+ * Writes it, once per person, run and question; the ids of what is new. Starts without a run are numbered in the place of epochs,
+ * under the task's id.
+ */
 export async function insertInbox(
   tx: Tx,
   note: InboxNote,
   entries: readonly { readonly id: string; readonly userId: string }[],
 ): Promise<readonly string[]> {
+  const { of, taskId } = note;
+  const runId = of.kind === "run" ? of.runId : taskId;
+  const epoch =
+    of.kind === "run"
+      ? tx`${of.epoch}::integer`
+      : tx`(SELECT coalesce(max(epoch), 0) + 1 FROM inbox_entries WHERE task_id = ${taskId} AND run_id = ${taskId})`;
   const rows = await tx<{ id: string }[]>`
     INSERT INTO inbox_entries (id, user_id, workspace_id, task_id, run_id, epoch, kind, text)
-    SELECT e.id, e.user_id, ${note.workspaceId}, ${note.taskId}, ${note.runId}, ${note.epoch}, ${note.kind}, ${note.text}
+    SELECT e.id, e.user_id, ${note.workspaceId}, ${taskId}, ${runId}, ${epoch}, ${note.kind}, ${note.text}
     FROM unnest(${entries.map((e) => e.id)}::text[], ${entries.map((e) => e.userId)}::text[]) AS e (id, user_id)
     ON CONFLICT (user_id, run_id, kind, epoch) DO NOTHING RETURNING id`;
   return rows.map(({ id }) => id);

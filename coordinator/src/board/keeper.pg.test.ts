@@ -1,5 +1,12 @@
 import { FakeClock } from "@mesh/kernel/testing";
-import type { InboxEntry, Task, TaskMessage } from "@mesh/proto";
+import {
+  type InboxEntry,
+  ListActivityRequest,
+  ListInboxRequest,
+  MoveTaskRequest,
+  type Task,
+  type TaskMessage,
+} from "@mesh/proto";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { refusal } from "../auth/testing/tenant.ts";
@@ -174,6 +181,9 @@ test("a task that cannot be started says why, and is started when it was mended"
     run_state: "failed",
     run_reason: expect.stringContaining('"gone"'),
   });
+  const { entries } = await board.inbox.listInbox(ListInboxRequest.fromPartial({ kind: "failed" }), board.admin);
+  expect(entries).toMatchObject([{ task_id: task.id, text: expect.stringContaining('"gone"') }]);
+  expect(entries[0]).toHaveProperty("run_id", undefined);
   await board.tasks.updateTask({ task: task.id, revision: 0, assistant: "hello" } as never, board.admin);
   expect((await board.tasks.startTask({ task: task.id, fresh: false }, board.admin)).started).toBe(true);
 });
@@ -334,12 +344,30 @@ test("webhooks are told of a task's creation, question, end and failure, and onl
   const bad = await runOf("bad");
   await board.end(bad, "failed", "no luck");
   await board.keep();
+  const first = await board.create({ title: "first", start: true });
+  const waiting = await board.create({ title: "waiting", assistant: "gone", blocked_by: [first.id], start: true });
+  await board.end(first.run_id ?? "", "cancelled");
+  await board.tasks.moveTask(MoveTaskRequest.fromPartial({ task: first.id, column: "done" }), board.admin);
+  await board.keep();
+  // Each start that fails is told, and none twice.
+  await board.tasks.updateTask({ task: waiting.id, revision: 0, title: "again" } as never, board.admin);
+  await store.sql`UPDATE tasks SET wants_start = true WHERE id = ${waiting.id}`;
+  await Promise.all([board.keep(), board.keep()]);
+  await board.keep();
+  const { entries } = await board.inbox.listInbox(ListInboxRequest.fromPartial({ kind: "failed" }), board.admin);
+  expect(entries.map(({ task_id: id }) => id === waiting.id)).toEqual([true, true, false]);
+  const activity = await board.tasks.listActivity(ListActivityRequest.fromPartial({ task: waiting.id }), board.admin);
+  expect(activity.entries.filter(({ action }) => action === "start_failed")).toHaveLength(2);
   expect((await told("hook_all")).toSorted()).toEqual([
     "task.created",
     "task.created",
+    "task.created",
+    "task.created",
+    "task.failed",
+    "task.failed",
     "task.failed",
     "task.needs_input",
     "task.succeeded",
   ]);
-  expect(await told("hook_some")).toEqual(["task.failed"]);
+  expect(await told("hook_some")).toEqual(["task.failed", "task.failed", "task.failed"]);
 });

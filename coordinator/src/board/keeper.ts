@@ -13,7 +13,7 @@ import type { Logger } from "@mesh/observability";
 import type { Store, Tx } from "@mesh/store";
 
 import { notePush } from "../push/push-store.ts";
-import { isTerminal } from "../runs/run-state.ts";
+import { isTerminal, RUN_EVENT } from "../runs/run-state.ts";
 import { SYSTEM } from "./actor.ts";
 import { appendMessages, findMessage, textOfBody } from "./conversation-store.ts";
 import {
@@ -23,6 +23,7 @@ import {
   type InboxNote,
   type KeptRun,
   movedRuns,
+  type NoteSubject,
   type OpenRun,
   peopleOf,
   readKept,
@@ -36,6 +37,7 @@ import {
 import { foldEvents, messageKey } from "./run-fold.ts";
 import { dropOldFirings } from "./schedule-store.ts";
 import { fireSchedules } from "./scheduler.ts";
+import { settleRead } from "./steer.ts";
 import { lockTask, type StoredOutput, type TaskFields } from "./task-row.ts";
 import { noteTaskEvent } from "./task-event.ts";
 import { autoMove, startRun } from "./task-run.ts";
@@ -51,6 +53,8 @@ export interface KeeperDeps {
   readonly isLeader: () => boolean;
   readonly pokeQueue: () => void;
   readonly recorded: () => void;
+  /** Told when a run of a task has begun to work, after the commit. */
+  readonly offer: (taskId: string) => void;
   /** Told when a run of a task has ended, after the commit; the place for what may take long or fail. */
   readonly ended: (taskId: string, runId: string) => void;
 }
@@ -129,7 +133,7 @@ export class Keeper implements Service {
   }
 
   async #keep({ run_id: runId, task_id: taskId }: OpenRun): Promise<boolean> {
-    const hasEnded = await this.#deps.store.sql.begin(async (tx) => {
+    const came = await this.#deps.store.sql.begin(async (tx) => {
       const task = await lockTask(tx, taskId);
       const run = task === undefined ? undefined : await readKept(tx, runId);
       if (task === undefined || run === undefined) return undefined;
@@ -143,10 +147,11 @@ export class Keeper implements Service {
         ? { state: run.state, epoch: run.lease_epoch }
         : { state: run.seen_state, epoch: run.seen_epoch };
       await setSeen(tx, runId, { state, epoch, foldedSeq, settled });
-      return settled;
+      return settled ? "ended" : isNew && run.state === "running" ? "began" : "moved";
     });
-    if (hasEnded === true) this.#deps.ended(taskId, runId);
-    return hasEnded !== undefined;
+    if (came === "ended") this.#deps.ended(taskId, runId);
+    if (came === "began") this.#deps.offer(taskId);
+    return came !== undefined;
   }
 
   // Returns the seq up to which the conversation has everything.
@@ -157,6 +162,7 @@ export class Keeper implements Service {
       const body = await findMessage(tx, run.id, key);
       if (body !== undefined) known.set(key, JSON.parse(body) as Record<string, unknown>);
     }
+    if (events.some(({ kind }) => kind === RUN_EVENT.steered)) await settleRead(tx, task.id, run.id);
     const { messages, outputs } = foldEvents(events, known);
     await appendMessages(
       tx,
@@ -186,14 +192,14 @@ export class Keeper implements Service {
     if (run.seen_state === "waiting" && run.state !== "waiting") await closeInbox(tx, run.id);
     if (run.state === "waiting") {
       await this.#note(tx, task, "asked", { run: run.id });
-      await this.#tell(tx, task, run, { kind: "needs_input", text: run.reason });
+      await this.#tell(tx, task, ofRun(run), { kind: "needs_input", text: run.reason });
     }
     if (!isTerminal(run.state)) return;
     await this.#note(tx, task, "ended", { run: run.id, state: run.state });
     if (run.state === "succeeded") {
       await autoMove(this.#deps, tx, task, "in_review");
       if (run.output !== "") await setSummary(tx, task.id, summaryOf(run.output));
-      await this.#tell(tx, task, run, { kind: "done", text: lastLineOf(run.output) });
+      await this.#tell(tx, task, ofRun(run), { kind: "done", text: lastLineOf(run.output) });
     } else if (run.state !== "cancelled") {
       await this.#fail(tx, task, run);
     }
@@ -205,21 +211,21 @@ export class Keeper implements Service {
       await setRetry(tx, task.id, new Date(this.#deps.clock.now() + delayMs));
       return;
     }
-    await this.#tell(tx, task, run, { kind: "failed", text: run.error?.message ?? `it ended as ${run.state}` });
+    await this.#tell(tx, task, ofRun(run), { kind: "failed", text: run.error?.message ?? `it ended as ${run.state}` });
   }
 
   async #note(tx: Tx, task: TaskFields, action: string, detail: Readonly<Record<string, string>>): Promise<void> {
     await insertActivity(tx, { id: this.#deps.ids.next("act"), taskId: task.id, actor: SYSTEM, action, detail });
   }
 
-  async #tell(tx: Tx, task: TaskFields, run: KeptRun, what: Pick<InboxNote, "kind" | "text">): Promise<void> {
-    const told = { ...task, workspaceId: task.workspace_id };
-    await noteTaskEvent(tx, told, TOLD[what.kind], { runId: run.id, text: what.text });
+  async #tell(tx: Tx, task: TaskFields, of: NoteSubject, what: Pick<InboxNote, "kind" | "text">): Promise<void> {
+    const { workspace_id: workspaceId } = task;
+    const run = of.kind === "run" ? { runId: of.runId } : {};
+    await noteTaskEvent(tx, { ...task, workspaceId }, TOLD[what.kind], { ...run, text: what.text });
     const people = await peopleOf(tx, task.id);
     if (people.length === 0) return;
     const entries = people.map((userId) => ({ id: this.#deps.ids.next("inbox"), userId }));
-    const epoch = run.saved_epoch ?? run.lease_epoch;
-    const note = { ...what, taskId: task.id, workspaceId: task.workspace_id, runId: run.id, epoch };
+    const note = { ...what, of, taskId: task.id, workspaceId };
     await notePush(tx, what.kind, await insertInbox(tx, note, entries));
   }
 
@@ -228,18 +234,34 @@ export class Keeper implements Service {
     try {
       return await sql.begin(async (tx) => {
         const task = await lockTask(tx, taskId);
-        if (task === undefined || task.archived_at !== null || !(task.wants_start || task.retry_at !== null))
-          return false;
+        if (task === undefined || !isToStart(task)) return false;
         const isRetry = !task.wants_start;
         return (await startRun(this.#deps, tx, task, { actor: SYSTEM, isRetry })).kind === "started";
       });
     } catch (thrown) {
       const error = MeshError.from(thrown);
       if (error.code !== "failed_precondition" && error.code !== "not_found") throw error;
-      await sql.begin((tx) => setStartError(tx, taskId, error.message));
-      return true;
+      return sql.begin((tx) => this.#failStart(tx, taskId, error.message));
     }
   }
+
+  // Unless somebody has mended, started or archived it meanwhile, or another leader was first.
+  async #failStart(tx: Tx, taskId: string, why: string): Promise<boolean> {
+    const task = await lockTask(tx, taskId);
+    if (task === undefined || !isToStart(task)) return false;
+    await setStartError(tx, taskId, why);
+    await this.#note(tx, task, "start_failed", { why });
+    await this.#tell(tx, task, { kind: "start" }, { kind: "failed", text: why });
+    return true;
+  }
+}
+
+function isToStart({ archived_at: archivedAt, wants_start: wants, retry_at: retryAt }: TaskFields): boolean {
+  return archivedAt === null && (wants || retryAt !== null);
+}
+
+function ofRun(run: KeptRun): NoteSubject {
+  return { kind: "run", runId: run.id, epoch: run.saved_epoch ?? run.lease_epoch };
 }
 
 function mergedOutputs(

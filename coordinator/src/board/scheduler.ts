@@ -7,6 +7,7 @@ import { nameOf } from "./actor.ts";
 import { appendMessages, textMessage } from "./conversation-store.ts";
 import { stepOf } from "./schedule.ts";
 import { type DueSchedule, dueSchedules, lockDue, setNext, useUp } from "./schedule-store.ts";
+import { nextKey } from "./steer.ts";
 import { lockTask, type TaskFields } from "./task-row.ts";
 import { newestRun } from "./task-run.ts";
 import { isActive } from "./task-state.ts";
@@ -50,7 +51,8 @@ async function fire(deps: SchedulerDeps, tx: Tx, taskId: string, now: Date): Pro
   });
   if (outcome === "missed" || outcome === "skipped") return;
   const text = [schedule.message, task.description, task.title].find((each) => each !== "") ?? "";
-  await appendMessages(tx, taskId, [{ role: "user", author: nameOf(schedule.set_by), body: textMessage(text) }]);
+  const message = { role: "user", author: nameOf(schedule.set_by), body: textMessage(text) } as const;
+  await appendMessages(tx, taskId, [{ ...message, key: nextKey(deps.ids.next("msg")) }]);
   await tx`UPDATE tasks SET wants_start = true, start_error = '' WHERE id = ${taskId}`;
 }
 

@@ -24,6 +24,8 @@ export interface TaskApiDeps {
   readonly recorded: () => void;
   /** To be called after a commit that made runs. */
   readonly pokeQueue: () => void;
+  /** To be called after a commit that kept a message for a task whose run may be at work. */
+  readonly offer: (taskId: string) => void;
 }
 
 /** A change under way: what it uses, its transaction and who makes it. */

@@ -15,6 +15,7 @@ import { appendMessages, textMessage } from "./conversation-store.ts";
 import { noteChange, taskIdsOf, type TaskApiDeps, wholeTask } from "./task-access.ts";
 import { lockTask } from "./task-row.ts";
 import { noteTaskEvent } from "./task-event.ts";
+import { requireUploads } from "./task-input.ts";
 import { startRun } from "./task-run.ts";
 import { type ColumnPlace, columnsOf, insertTask, lockLinks, nextNumber, placeIn, putLinks } from "./task-store.ts";
 import { titleOf } from "./task-text.ts";
@@ -128,7 +129,8 @@ async function insert(deps: TaskApiDeps, tx: Tx, request: CreateTaskRequest, at:
   });
   await lockLinks(tx, workspaceId);
   await putLinks(tx, id, blockedBy);
-  if (message !== "") {
+  await requireUploads(tx, workspaceId, request.uploads);
+  if (message !== "" || request.uploads.length > 0) {
     await appendMessages(tx, id, [
       { role: "user", author: call.caller.userName, body: textMessage(message, request.uploads) },
     ]);

@@ -11,12 +11,13 @@ import { type Clock, type Ids, MeshError, rfc3339 } from "@mesh/kernel";
 import type { Sql, Tx } from "@mesh/store";
 
 import { insertQueued } from "../runs/dispatch-store.ts";
+import { defaultAssistant } from "../runs/default-assistant.ts";
 import { resolveRequirements } from "../runs/requirements.ts";
 import { type AssistantSource, findAssistants, sourceOf } from "../runs/run-api-store.ts";
 import { DEFAULT_QUEUE_TTL_S, DEFAULT_TIMEOUT_S } from "../runs/run-draft.ts";
 import type { RunState } from "../runs/run-state.ts";
-import { nameOf, SYSTEM } from "./actor.ts";
-import { appendMessages, openMessages, takeMessages, textMessage, textOfBody } from "./conversation-store.ts";
+import { SYSTEM } from "./actor.ts";
+import { type NewestRun, takeInput } from "./task-input.ts";
 import type { TaskFields } from "./task-row.ts";
 import { isActive } from "./task-state.ts";
 import { columnsOf, insertActivity, placeIn, setPlace } from "./task-store.ts";
@@ -46,16 +47,9 @@ export type StartOutcome =
 const RUN_PRIORITY: readonly number[] = [0, -10, 5, 10, 20];
 
 /** The newest run of a task. */
-export interface NewestRun {
-  readonly id: string;
-  readonly state: RunState;
-  readonly input: string;
-}
-
-/** Reads it. */
 export async function newestRun(sql: Sql | Tx, taskId: string): Promise<NewestRun | undefined> {
   const [row] = await sql<NewestRun[]>`
-    SELECT id, state, input FROM runs WHERE task_id = ${taskId} ORDER BY id DESC LIMIT 1`;
+    SELECT id, state, input, options FROM runs WHERE task_id = ${taskId} ORDER BY id DESC LIMIT 1`;
   return row;
 }
 
@@ -84,15 +78,15 @@ export async function startRun(deps: TaskRunDeps, tx: Tx, task: TaskFields, wish
   }
   const runId = deps.ids.next("run");
   const session = wish.isFresh === true ? task.session + 1 : task.session;
-  const input = await takeInput(tx, task, { last, runId, actor: wish.actor });
+  const asked = await takeInput(tx, task, { last, runId, actor: wish.actor });
   const assistant = await findAssistant(tx, task);
   const draft = {
     id: runId,
     workspaceId: task.workspace_id,
     assistantId: assistant.id,
     ...sourceOf(assistant),
-    input,
-    options: {},
+    input: asked.input,
+    options: asked.options,
     metadata: { chat_id: session === 1 ? task.id : `${task.id}.${session}`, task_id: task.id },
     requirements: await resolveRequirements(tx, task.placement, task.workspace_id),
     onLost: "hold" as const,
@@ -107,7 +101,7 @@ export async function startRun(deps: TaskRunDeps, tx: Tx, task: TaskFields, wish
   await insertQueued(tx, draft, "starts in a moment", rfc3339(deps.clock.now()));
   await tx`INSERT INTO task_runs (run_id, task_id) VALUES (${runId}, ${task.id})`;
   await tx`
-    UPDATE tasks SET wants_start = false, start_error = '', retry_at = NULL, session = ${session},
+    UPDATE tasks SET wants_start = ${asked.hasMore}, start_error = '', retry_at = NULL, session = ${session},
       retries = CASE WHEN ${wish.isRetry === true} THEN retries + 1 ELSE 0 END, updated_at = now() WHERE id = ${task.id}`;
   await insertActivity(tx, {
     id: deps.ids.next("act"),
@@ -120,26 +114,6 @@ export async function startRun(deps: TaskRunDeps, tx: Tx, task: TaskFields, wish
   return { kind: "started", runId };
 }
 
-// What people have said since; with nothing new, the work that did not succeed, or the task as it is written.
-async function takeInput(
-  tx: Tx,
-  task: TaskFields,
-  { last, runId, actor }: { readonly last: NewestRun | undefined; readonly runId: string; readonly actor: string },
-): Promise<string> {
-  const open = await openMessages(tx, task.id);
-  if (open.length > 0) {
-    await takeMessages(tx, task.id, runId);
-    return open
-      .map(({ body }) => textOfBody(JSON.parse(body)))
-      .filter((text) => text !== "")
-      .join("\n\n");
-  }
-  const isAgain = last !== undefined && last.state !== "succeeded";
-  const input = isAgain ? last.input : task.description === "" ? task.title : task.description;
-  await appendMessages(tx, task.id, [{ role: "user", author: nameOf(actor), runId, body: textMessage(input) }]);
-  return input;
-}
-
 async function findAssistant(tx: Tx, task: TaskFields): Promise<AssistantSource> {
   const id = task.assistant === "" ? await defaultAssistant(tx, task.workspace_id) : task.assistant;
   const [found] = await findAssistants(tx, [{ workspaceId: task.workspace_id, id }]);
@@ -147,22 +121,6 @@ async function findAssistant(tx: Tx, task: TaskFields): Promise<AssistantSource>
   throw new MeshError(
     "failed_precondition",
     `assistant "${id}" of T-${task.number} is not in this workspace; push its app with: yao app push DIR, or name another one with: yao task edit T-${task.number} --assistant ID`,
-  );
-}
-
-/** The assistant of tasks that name none: the workspace's setting, else the one called `default`, else the only one. */
-async function defaultAssistant(tx: Tx, workspaceId: string): Promise<string> {
-  const rows = await tx<{ id: string; is_set: boolean }[]>`
-    SELECT a.id, a.id = coalesce(w.settings ->> 'default_assistant', '') AS is_set
-    FROM assistants a JOIN workspaces w ON w.id = a.workspace_id WHERE a.workspace_id = ${workspaceId}
-    ORDER BY is_set DESC, a.id <> 'default', a.id LIMIT 2`;
-  const [first, second] = rows;
-  if (first !== undefined && (second === undefined || first.is_set || first.id === "default")) return first.id;
-  throw new MeshError(
-    "failed_precondition",
-    first === undefined
-      ? "this workspace has no assistant yet; push an app with: yao app push DIR"
-      : "this task names no assistant and the workspace has several; name one, or set one with: yao workspace set WORKSPACE --default-assistant ID",
   );
 }
 

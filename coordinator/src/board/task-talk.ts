@@ -15,8 +15,10 @@ import { createHash } from "node:crypto";
 import { actorOf } from "../auth/caller.ts";
 import type { Call } from "../gateway/operation.ts";
 import { appendMessages, textMessage } from "./conversation-store.ts";
+import { saidKey } from "./steer.ts";
 import { findTask, type TaskApiDeps, wholeTask, type Write } from "./task-access.ts";
 import { lockAt } from "./task-edit.ts";
+import { requireUploads } from "./task-input.ts";
 import type { TaskPlace } from "./task-row.ts";
 import { newestRun, startRun } from "./task-run.ts";
 import { isActive } from "./task-state.ts";
@@ -34,6 +36,7 @@ export async function sendToTask(
   const task = await wholeTask(deps.store.sql, place.id);
   const item = request.hold ? undefined : itemFor(task, request);
   if (item !== undefined && task.run_id !== undefined) {
+    requireNoUploads(task, request);
     await answer(deps, { run: task.run_id, item }, request, call);
     deps.recorded();
     return { task: await wholeTask(deps.store.sql, place.id), effect: "answered" };
@@ -43,7 +46,17 @@ export async function sendToTask(
   const effect = await deps.store.sql.begin((tx) => keep({ deps, tx, call }, place, request));
   deps.recorded();
   if (effect === "started") deps.pokeQueue();
+  if (effect === "queued") deps.offer(place.id);
   return { task: await wholeTask(deps.store.sql, place.id), effect };
+}
+
+/** An answer is a text: files would be lost without a word. */
+function requireNoUploads({ key }: Task, { uploads }: SendToTaskRequest): void {
+  if (uploads.length === 0) return;
+  throw new MeshError(
+    "failed_precondition",
+    `${key} waits for an answer, and files cannot go with one; answer first, or keep the files for its next run with hold`,
+  );
 }
 
 /** The open item that a message answers; undefined when it is a message for the next run. */
@@ -92,8 +105,10 @@ async function keep({ deps, tx, call }: Write, place: TaskPlace, request: SendTo
   const planned: Effect = request.hold ? "kept" : isBusy ? "queued" : "started";
   const earlier = await claim(tx, place, request, { effect: planned, actor: actorOf(call.caller) });
   if (earlier !== undefined) return earlier;
+  await requireUploads(tx, task.workspace_id, request.uploads);
   const body = textMessage(request.text, request.uploads);
-  await appendMessages(tx, task.id, [{ role: "user", author: call.caller.userName, body }]);
+  const key = planned === "kept" ? {} : { key: saidKey(deps.ids.next("msg")) };
+  await appendMessages(tx, task.id, [{ role: "user", author: call.caller.userName, body, ...key }]);
   if (planned === "kept") return planned;
   if (planned === "queued") {
     await tx`UPDATE tasks SET wants_start = true WHERE id = ${task.id}`;

@@ -1,6 +1,7 @@
 /** Wires the task board. */
 
-import { type Ids, type Service, systemClock } from "@mesh/kernel";
+import type { Bus } from "@mesh/bus";
+import { errorText, type Ids, type Service, systemClock } from "@mesh/kernel";
 import { createProviders } from "@mesh/llm";
 import type { Logger } from "@mesh/observability";
 import type { Store } from "@mesh/store";
@@ -11,6 +12,7 @@ import { createBoardApi } from "../board/board-api.ts";
 import { createInboxApi } from "../board/inbox-api.ts";
 import { Keeper } from "../board/keeper.ts";
 import { Light } from "../board/light.ts";
+import { offerMessages } from "../board/steer.ts";
 import { createTaskApi } from "../board/task-api.ts";
 import type { BoardApi, InboxApi, RunApi, TaskApi } from "../gateway/operation.ts";
 
@@ -23,6 +25,7 @@ export interface BoardCore {
   readonly elector: { readonly isLeader: boolean };
   readonly pokeQueue: () => void;
   readonly secretBox: SecretBox;
+  readonly bus: Pick<Bus, "publish">;
 }
 
 /** The wired board. */
@@ -45,6 +48,14 @@ export function createBoard(core: BoardCore, recorded: () => void): Board {
     log: log.child({ component: "board" }),
     recorded,
   });
+  const offer = (taskId: string): void => {
+    offerMessages({ sql: store.sql, bus: core.bus }, taskId).catch((error: unknown) => {
+      log.warn(
+        { reason: errorText(error), taskId },
+        "a message was not offered to the run at work; the next run has it",
+      );
+    });
+  };
   const keeper = new Keeper({
     store,
     ids,
@@ -53,6 +64,7 @@ export function createBoard(core: BoardCore, recorded: () => void): Board {
     isLeader: () => elector.isLeader,
     pokeQueue,
     recorded,
+    offer,
     ended: (taskId) => light.ended(taskId),
   });
   const changed = (): void => {
@@ -63,6 +75,6 @@ export function createBoard(core: BoardCore, recorded: () => void): Board {
     boards: createBoardApi({ store, access, ids, recorded }),
     inbox: createInboxApi({ store, access, recorded }),
     services: [keeper, light],
-    tasks: (runs) => createTaskApi({ store, access, ids, clock, runs, recorded: changed, pokeQueue }),
+    tasks: (runs) => createTaskApi({ store, access, ids, clock, runs, recorded: changed, pokeQueue, offer }),
   };
 }

@@ -165,12 +165,12 @@ describe("errors over gRPC", () => {
   test("a refused message is invalid_argument with the findings in its details", async () => {
     await using gateway = await startGateway({ api: scriptedApi().api });
     await using connection = dial(gateway);
-    const request = proto.CreateRunRequest.fromPartial({ workspace: "w", priority: 1000 });
+    const request = proto.CreateRunRequest.fromPartial({ assistant: "a", priority: 1000 });
     await expect(connection.unary("runs", "createRun", request)).rejects.toMatchObject({
       code: "invalid_argument",
       details: {
         errors: [
-          { field: "assistant", message: "is required" },
+          { field: "workspace", message: "is required" },
           { field: "priority", message: "is more than 100" },
         ],
       },

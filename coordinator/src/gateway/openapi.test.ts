@@ -40,10 +40,11 @@ test("every reference leads to a schema", () => {
 test("bounds and optional fields are those of the schemas and of the contract", () => {
   const create = document.paths["/v1/workspaces/{workspace}/runs"]?.["post"];
   expect(create?.requestBody?.content["application/json"]?.schema).toMatchObject({
-    required: ["assistant"],
     additionalProperties: false,
     properties: { priority: { type: "integer", minimum: -100, maximum: 100 }, input: { maxLength: 262_144 } },
   });
+  const answer = document.paths["/v1/runs/{run}/answer"]?.["post"];
+  expect(answer?.requestBody?.content["application/json"]?.schema).toMatchObject({ required: ["call_id", "decision"] });
   expect(create?.parameters).toContainEqual(expect.objectContaining({ name: "Idempotency-Key", in: "header" }));
   expect(create?.parameters).toContainEqual(expect.objectContaining({ name: "Accept-Language", in: "header" }));
   const run = document.components.schemas["Run"];

@@ -165,9 +165,9 @@ describe("messages", () => {
   });
 
   test("a missing field, a wrong type and a bad label are reported at once", () => {
-    const input = { workspace: "w", priority: "high", requirements: { labels: { "bad key!": "x" } } };
+    const input = { assistant: "a", priority: "high", requirements: { labels: { "bad key!": "x" } } };
     expect(findings("runs", "createRun", input)).toEqual([
-      { field: "assistant", message: "is required" },
+      { field: "workspace", message: "is required" },
       {
         field: "requirements.labels.bad key!",
         message: "is not a label name: use 1 to 63 letters, digits, dots, dashes, underscores or slashes",

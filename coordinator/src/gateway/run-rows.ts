@@ -83,7 +83,7 @@ export const RUN_ROWS: { readonly [M in keyof RunApi]: OperationRow<Parameters<R
       summary: "Queues a run and tries to place it at once.",
       input: z.strictObject({
         workspace: reference,
-        assistant: reference,
+        assistant: optionalText(200),
         input: optionalText(MAX_INPUT_CHARS),
         requirements,
         options: structUpTo(MAX_OPTIONS_CHARS),

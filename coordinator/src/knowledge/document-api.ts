@@ -37,7 +37,7 @@ import {
   readText,
 } from "./document-store.ts";
 import { toDocument } from "./document-view.ts";
-import { MAX_DOCUMENTS, MAX_UPLOAD_BYTES, UPLOAD_DAYS } from "./limit.ts";
+import { MAX_DOCUMENTS, MAX_UPLOAD_BYTES, UPLOAD_DAYS, UPLOAD_URI } from "./limit.ts";
 import { insertUpload, type NewUpload, putUploaded, uploadedBytes } from "./upload-store.ts";
 
 /** What the handlers use. */
@@ -54,9 +54,6 @@ export interface DocumentApiDeps {
 
 const DEFAULT_LIST = 50;
 const DEFAULT_HITS = 10;
-
-/** How messages name an upload. */
-export const UPLOAD_URI = "__yao.attachment://";
 
 /** Builds the handlers. */
 export function createDocumentApi(deps: DocumentApiDeps): DocumentApi {

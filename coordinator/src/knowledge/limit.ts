@@ -8,3 +8,6 @@ export const MAX_UPLOAD_BYTES: number = 2 * 1024 * 1024 * 1024;
 
 /** How long an upload that goes with a message is kept. */
 export const UPLOAD_DAYS = 30;
+
+/** How messages name an upload: this and its id. */
+export const UPLOAD_URI = "__yao.attachment://";

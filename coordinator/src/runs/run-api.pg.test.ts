@@ -1,5 +1,5 @@
 import { until } from "@mesh/kernel";
-import type { FollowRunResponse } from "@mesh/proto";
+import { CreateRunRequest, type FollowRunResponse } from "@mesh/proto";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
 import { refusal } from "../auth/testing/tenant.ts";
@@ -118,4 +118,24 @@ test("what does not exist is named: workspace, assistant, device, state", async 
 test("a run that would not fit into one message is refused before it is stored", async () => {
   expect(await refusal(fleet.run("", "\u6f22".repeat(262_000)))).toMatchObject({ code: "ok" });
   expect(await refusal(fleet.run("", "\u6f22".repeat(262_145)))).toMatchObject({ code: "invalid_argument" });
+});
+
+test("a run that names no assistant is of the workspace's default one", async () => {
+  const { store } = fleet.tenant;
+  const create = async (call: Call, assistant = ""): Promise<string | undefined> => {
+    const request = CreateRunRequest.fromPartial({ workspace: "default", assistant, input: "hi" });
+    return (await fleet.runs.createRun(request, call)).run?.assistant;
+  };
+  expect(await create(admin)).toBe("hello");
+  await store.sql`
+    INSERT INTO assistants (workspace_id, id, app_id, name) SELECT workspace_id, 'zeta', app_id, 'Zeta' FROM assistants`;
+  const unset = await refusal(create(admin));
+  expect([unset.code, unset.message]).toEqual(["failed_precondition", expect.stringContaining("--default-assistant")]);
+  await store.sql`UPDATE workspaces SET settings = settings || '{"default_assistant":"zeta"}'`;
+  expect([await create(admin), await create(admin, "hello")]).toEqual(["zeta", "hello"]);
+  // The default is no way around what a token is limited to.
+  const limited: Call = { ...admin, caller: { ...admin.caller, assistants: ["hello"] } };
+  expect((await refusal(create(limited))).code).toBe("not_found");
+  await store.sql`DELETE FROM assistants`;
+  expect((await refusal(create(admin))).message).toContain("yao app push DIR");
 });

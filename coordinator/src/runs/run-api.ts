@@ -17,11 +17,12 @@ import { actorOf, type Caller, mayUseAssistant } from "../auth/caller.ts";
 import type { Call, RunApi } from "../gateway/operation.ts";
 import { toAnswer } from "./answer-rule.ts";
 import { findChat } from "../state/chat-api-store.ts";
+import { defaultAssistant } from "./default-assistant.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { EventTail } from "./event-tail.ts";
 import { endsRun, requireReached, toRunEvent, withSnapshots } from "./event-view.ts";
 import { findNode, type NodeRef, requestCancel, sourceOf } from "./run-api-store.ts";
-import { DEFAULT_QUEUE_TTL_S, DEFAULT_TIMEOUT_S, type RunDraft } from "./run-draft.ts";
+import { DEFAULT_QUEUE_TTL_S, DEFAULT_TIMEOUT_S, MAX_WORK_BYTES, type RunDraft } from "./run-draft.ts";
 import { listEvents, listRuns, type RunRow, type StoredRequirements } from "./run-row.ts";
 import { requireMayRun, withLocale } from "./run-right.ts";
 import { isTerminal, type OnLost, toRunState } from "./run-state.ts";
@@ -29,9 +30,6 @@ import { toRun } from "./run-view.ts";
 import { resolveRequirements, unknownNode } from "./requirements.ts";
 import { RunReads } from "./run-reads.ts";
 import { recordAnswer } from "./waiting-store.ts";
-
-/** Leaves room for the workspace's connectors in a message of 1 MB. */
-const MAX_WORK_BYTES = 768 * 1024;
 
 /** What the handlers use. */
 export interface RunApiDeps {
@@ -83,20 +81,22 @@ export function createRunApi(given: Omit<RunApiDeps, "reads">): RunApi {
 async function toDraft(deps: RunApiDeps, request: CreateRunRequest, call: Call): Promise<RunDraft> {
   requireFits(request);
   const workspace = await deps.access.workspace(call.caller, request.workspace, "write");
-  const isAllowed = mayUseAssistant(call.caller, request.assistant);
-  const assistant = isAllowed ? await deps.reads.assistant(workspace.id, request.assistant) : undefined;
+  const assistantId =
+    request.assistant === "" ? await defaultAssistant(deps.store.sql, workspace.id) : request.assistant;
+  const isAllowed = mayUseAssistant(call.caller, assistantId);
+  const assistant = isAllowed ? await deps.reads.assistant(workspace.id, assistantId) : undefined;
   if (assistant === undefined) {
     throw new MeshError(
       "not_found",
-      `assistant "${request.assistant}" was not found in workspace ${workspace.name}; see yao app list, or push an app with: yao app push DIR`,
+      `assistant "${assistantId}" was not found in workspace ${workspace.name}; see yao app list, or push an app with: yao app push DIR`,
     );
   }
   const { settings } = assistant;
-  await requireMayRun(deps.store, call.caller, { workspace, settings, assistantId: request.assistant });
+  await requireMayRun(deps.store, call.caller, { workspace, settings, assistantId });
   return {
     id: deps.ids.next("run"),
     workspaceId: workspace.id,
-    assistantId: request.assistant,
+    assistantId,
     ...sourceOf(assistant),
     input: request.input,
     options: optionsOf(request),

@@ -38,6 +38,8 @@ export interface RunDraft {
 export const DEFAULT_TIMEOUT_S = 3600;
 /** How long a run may wait for a device, where nobody says. */
 export const DEFAULT_QUEUE_TTL_S = 86_400;
+/** Input and options of a run together; leaves room for the workspace's connectors in a message of 1 MB. */
+export const MAX_WORK_BYTES: number = 768 * 1024;
 
 /** Runs with equal keys have equal demands: one placement decision serves them all. */
 export function queueKeyOf(workspaceId: string, requirements: StoredRequirements): string {

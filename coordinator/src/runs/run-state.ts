@@ -56,6 +56,8 @@ export const RUN_EVENT = {
   /** The run waits for a person; sent by the device as the last event of its epoch. */
   asked: "run.asked",
   answered: "run.answered",
+  /** The run has read what a person said to it while it worked; `message_id` names it. */
+  steered: "run.steered",
   /** The last event of every run. */
   finished: "run.finished",
 } as const;

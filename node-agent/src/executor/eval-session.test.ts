@@ -43,7 +43,8 @@ function begin(more: Partial<SessionDeps> = {}): RunSession {
       run: (job, listener) => {
         const run = { job, listener, isAbandoned: false };
         started.push(run);
-        return { cancel: () => undefined, abandon: () => void (run.isAbandoned = true) };
+        const nothing = (): void => undefined;
+        return { cancel: nothing, abandon: () => void (run.isAbandoned = true), steer: nothing };
       },
     },
     clock,

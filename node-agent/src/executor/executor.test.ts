@@ -24,6 +24,8 @@ interface Started {
   readonly job: RunJob;
   readonly listener: RunListener;
   isCancelled: boolean;
+  /** What people said to it. */
+  readonly said: string[];
 }
 
 const ids = sequentialIds();
@@ -60,12 +62,12 @@ async function startNode(slots = 2): Promise<Node> {
         stop: async () => undefined,
         run: (job, listener) => {
           if ("batch" in job) throw new Error("no evals here");
-          const run: Started = { job, listener, isCancelled: false };
+          const run: Started = { job, listener, isCancelled: false, said: [] };
           started.push(run);
           const cancel = (): void => {
             run.isCancelled = true;
           };
-          return { cancel, abandon: cancel };
+          return { cancel, abandon: cancel, steer: (message) => void run.said.push(message.text) };
         },
       },
       clock: systemClock,
@@ -96,6 +98,7 @@ async function startNode(slots = 2): Promise<Node> {
   executor.recover();
   const targets = {
     cancel: executor.cancel.bind(executor),
+    steer: executor.steer.bind(executor),
     drop: executor.drop.bind(executor),
     committed: (key: { runId: string; epoch: number }, n: number, hasEnded: boolean): void => {
       const run = journal.run(key);

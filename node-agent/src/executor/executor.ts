@@ -9,6 +9,7 @@
 import type { StreamMessage } from "@mesh/bus";
 import { errorText, rfc3339 } from "@mesh/kernel";
 import type { WorkItem } from "@mesh/proto";
+import type { SteeringMessage } from "@mesh/runtime";
 
 import type { Journal } from "../journal/journal.ts";
 import type { RunKey } from "../journal/record.ts";
@@ -103,6 +104,11 @@ export class Executor {
       return false;
     }
     return true;
+  }
+
+  /** Says something to a run at work; false when it is not here or hears nothing more. */
+  steer(key: RunKey, message: SteeringMessage): boolean {
+    return this.#sessions.get(keyOf(key))?.steer(message) ?? false;
   }
 
   /** Stops a run that is not this node's any more, and forgets it. */

@@ -10,6 +10,7 @@ import { isObject, MeshError } from "@mesh/kernel";
 import type { OutputMessage } from "@mesh/runtime";
 
 import type { NewEvent } from "../journal/journal.ts";
+import { STEERED_KIND } from "../journal/replay.ts";
 
 /** Where events go. */
 export interface RunOutputDeps {
@@ -90,11 +91,18 @@ export class RunOutput {
   }
 }
 
-/** An event of kind `message`; what a trace or a log says of itself is one of that kind. */
+/** What the runtime says of the run itself, by its type: such events are of a kind of their own. */
+const OWN_KINDS: ReadonlyMap<string, string> = new Map([
+  ["trace", "trace"],
+  ["log", "log"],
+  ["steered", STEERED_KIND],
+]);
+
+/** An event of kind `message`, or of one of those above. */
 function eventOf(message: OutputMessage): NewEvent {
   // A message that a program gives such a type has an id, and stays a message.
-  const isOwnKind = (message.type === "trace" || message.type === "log") && message.message_id === undefined;
-  const body = JSON.stringify(isOwnKind ? message.props : message);
+  const ownKind = message.message_id === undefined ? OWN_KINDS.get(message.type) : undefined;
+  const body = JSON.stringify(ownKind === undefined ? message : message.props);
   if (body.length > MAX_BODY_BYTES || Buffer.byteLength(body) > MAX_BODY_BYTES) {
     throw new MeshError(
       "resource_exhausted",
@@ -104,7 +112,8 @@ function eventOf(message: OutputMessage): NewEvent {
       },
     );
   }
-  if (isOwnKind) return { kind: message.type, body, deltaOf: "", durable: false };
+  // That a message was read must survive a power cut, else another run would read it again.
+  if (ownKind !== undefined) return { kind: ownKind, body, deltaOf: "", durable: ownKind === STEERED_KIND };
   const data = endOfMessage(message);
   const ended = data?.["message_id"];
   return {

@@ -17,7 +17,7 @@ import {
   rfc3339,
 } from "@mesh/kernel";
 import type { SecretsAnswer } from "@mesh/proto";
-import type { OutputMessage, Resume } from "@mesh/runtime";
+import type { OutputMessage, Resume, SteeringMessage } from "@mesh/runtime";
 
 import type { Journal } from "../journal/journal.ts";
 import { ASKED_KIND, STATE_KIND, TERMINAL_KIND } from "../journal/replay.ts";
@@ -75,6 +75,8 @@ export interface PermitAnswer {
 
 // A batch of one event must fit into one message of the bus (1 MB).
 const MAX_EVAL_EVENT_CHARS = 256 * 1024;
+/** More is the next run's. */
+const MAX_SAID = 100;
 
 /** A run in progress; see above. */
 export class RunSession {
@@ -86,6 +88,9 @@ export class RunSession {
   #handle: RunHandle | undefined;
   #cancelTimeout: CancelTimer | undefined;
   #isCancelling = false;
+  /** Messages that were said to it: their ids, so that none is heard twice, and those that wait for the runner. */
+  readonly #said = new Set<string>();
+  #unsent: SteeringMessage[] = [];
 
   constructor(run: RunLog, deps: SessionDeps) {
     this.run = run;
@@ -113,6 +118,17 @@ export class RunSession {
     this.#deps.log.info({ runId: this.run.runId, leaseEpoch: this.run.epoch, why }, "run cancelling");
     if (this.#handle === undefined) this.end({ state: "cancelled" });
     else this.#handle.cancel(() => this.end({ state: "cancelled" }));
+  }
+
+  /** Says something to the run; false when it hears nothing more. Which of it the run has read, its events say. */
+  steer(message: SteeringMessage): boolean {
+    if (this.#over.signal.aborted || this.#isCancelling) return false;
+    if (this.#said.has(message.id)) return true;
+    if (this.#said.size >= MAX_SAID) return false;
+    this.#said.add(message.id);
+    if (this.#handle === undefined) this.#unsent.push(message);
+    else this.#handle.steer(message);
+    return true;
   }
 
   /** Ends the run with a failure of ours and stops its execution. */
@@ -176,6 +192,7 @@ export class RunSession {
       ended: (end) => this.end(end),
       crashed: (reason) => this.end(this.#isCancelling ? { state: "cancelled" } : crashed(reason)),
     });
+    for (const message of this.#unsent.splice(0)) this.#handle.steer(message);
   }
 
   #job(data: WorkData, bundlePath: string, secrets: SecretsAnswer): RunJob {

@@ -30,6 +30,9 @@ export const ASKED_KIND = "run.asked";
 /** Kind of the events before it, which carry the state of the run. */
 export const STATE_KIND = "run.state";
 
+/** Kind of the event that tells which message of a person the run has read. */
+export const STEERED_KIND = "run.steered";
+
 /** Whether an event is the last of its (run, epoch); there is exactly one. */
 export function isTerminal(event: { readonly kind: string }): boolean {
   return event.kind === TERMINAL_KIND || event.kind === ASKED_KIND;

@@ -3,11 +3,18 @@
 import { errorText } from "@mesh/kernel";
 import { Command, CommandAnswer, type FileCommand, type RunLease, type RunProgress } from "@mesh/proto/wire";
 
+import type { SteeringMessage } from "@mesh/runtime";
+
 import type { RunKey } from "../journal/record.ts";
+
+const MAX_ID_CHARS = 100;
+const MAX_STEER_CHARS = 65_536;
 
 /** What commands act on. */
 export interface CommandTargets {
   readonly cancel: (run: RunKey, why: string) => boolean;
+  /** Says something to a run; false when it is not here or hears nothing more. */
+  readonly steer: (run: RunKey, message: SteeringMessage) => boolean;
   readonly drop: (run: RunKey) => void;
   readonly committed: (run: RunKey, n: number, hasEnded: boolean) => void;
   readonly resend: (run: RunKey, fromN: number) => boolean;
@@ -45,6 +52,12 @@ function execute(targets: CommandTargets, command: Exclude<Command["command"], {
     case "cancel": {
       const isKnown = targets.cancel(keyOf(command.value), command.value.why);
       return isKnown ? DONE : refused("the run is not here");
+    }
+    case "steer": {
+      const { message_id: id, text } = command.value;
+      if (id === "" || id.length > MAX_ID_CHARS || text === "" || text.length > MAX_STEER_CHARS)
+        return refused("the message is empty or too long");
+      return targets.steer(keyOf(command.value), { id, text }) ? DONE : refused("the run hears nothing now");
     }
     case "ack":
       for (const run of command.value.runs) targets.committed(keyOf(run), run.last_n, true);

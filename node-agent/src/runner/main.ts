@@ -8,6 +8,7 @@ import { setMaxListeners } from "node:events";
 import type { Log } from "@mesh/agent";
 import { errorText, systemClock } from "@mesh/kernel";
 import { BUNDLED_PRICES, PriceBook } from "@mesh/llm";
+import type { SteeringMessage } from "@mesh/runtime";
 import { Workbench } from "@mesh/runtime/node";
 
 import { AGENT_VERSION } from "../version.ts";
@@ -36,7 +37,13 @@ let evals: Promise<EvalJobs> | undefined;
 // The same once it is there, for an end that cannot wait.
 let openEvals: EvalJobs | undefined;
 const questions = new QuestionDesk(send);
-const running = new Map<string, AbortController>();
+const running = new Map<string, Running>();
+
+/** A run at work: what stops it, and what was said to it and not read yet. */
+interface Running {
+  readonly stop: AbortController;
+  readonly said: SteeringMessage[];
+}
 
 function send(message: FromRunner): Promise<void> {
   return new Promise((resolve) => {
@@ -57,22 +64,24 @@ async function start(job: Job): Promise<void> {
   const stop = new AbortController();
   // Everything that a run does at once listens for its end.
   setMaxListeners(0, stop.signal);
-  running.set(key, stop);
-  const end = await execute(job, stop.signal);
+  const run: Running = { stop, said: [] };
+  running.set(key, run);
+  const end = await execute(job, run);
   running.delete(key);
   await send({ kind: "end", runId, epoch, end });
 }
 
-async function execute(job: Job, signal: AbortSignal): Promise<RunEnd> {
+async function execute(job: Job, run: Running): Promise<RunEnd> {
+  const { signal } = run.stop;
   try {
-    return await ("batch" in job ? executeBatch(job, signal) : executeRun(job, signal));
+    return await ("batch" in job ? executeBatch(job, signal) : executeRun(job, run));
   } catch (error) {
     process.stderr.write(`${job.runId}: ${errorText(error)}\n`);
     return endOf(error, signal);
   }
 }
 
-async function executeRun(job: RunJob, signal: AbortSignal): Promise<RunEnd> {
+async function executeRun(job: RunJob, run: Running): Promise<RunEnd> {
   const { runId, epoch } = job;
   const app = await apps.get(job.bundleDigest, job.bundlePath);
   void send({ kind: "started", runId, epoch });
@@ -86,7 +95,8 @@ async function executeRun(job: RunJob, signal: AbortSignal): Promise<RunEnd> {
     version: AGENT_VERSION,
     stuck,
   });
-  return await runJob(job, app, { ...ports, bench, state: questions.for(job), emit, keep }, signal);
+  const steering = { take: () => run.said.splice(0) };
+  return await runJob(job, app, { ...ports, bench, state: questions.for(job), steering, emit, keep }, run.stop.signal);
 }
 
 async function executeBatch(job: EvalJob, signal: AbortSignal): Promise<RunEnd> {
@@ -124,7 +134,10 @@ process.on("message", (message: unknown) => {
       questions.answer(message.question, message.reply);
       return;
     case "cancel":
-      running.get(`${message.runId}:${message.epoch}`)?.abort();
+      running.get(`${message.runId}:${message.epoch}`)?.stop.abort();
+      return;
+    case "steer":
+      running.get(`${message.runId}:${message.epoch}`)?.said.push(message.message);
       return;
     case "ping":
       void send({ kind: "pong" });
@@ -132,7 +145,7 @@ process.on("message", (message: unknown) => {
 });
 process.once("disconnect", () => {
   // Commands of tools lead process groups of their own: they end only when their runs are told to.
-  for (const stop of running.values()) stop.abort();
+  for (const { stop } of running.values()) stop.abort();
   const leave = (): never => {
     // What has not ended by itself is ended now: MCP servers lead groups of their own.
     bench?.kill();

@@ -1,7 +1,7 @@
 /** Messages between the agent and a runner process. Every one names its run and epoch; JSON over the fork channel. */
 
 import { isObject, type Json, type JsonObject } from "@mesh/kernel";
-import type { OutputMessage, PendingItem, Resume, StateService, Usage } from "@mesh/runtime";
+import type { OutputMessage, PendingItem, Resume, StateService, SteeringMessage, Usage } from "@mesh/runtime";
 
 /** What a runner needs to execute one run. */
 export interface RunJob {
@@ -91,6 +91,7 @@ export type ToRunner =
       readonly reply: StateReply;
     }
   | { readonly kind: "cancel"; readonly runId: string; readonly epoch: number }
+  | { readonly kind: "steer"; readonly runId: string; readonly epoch: number; readonly message: SteeringMessage }
   | { readonly kind: "ping" };
 
 /** Runner to agent. */

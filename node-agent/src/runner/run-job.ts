@@ -7,7 +7,14 @@ import { codingTools } from "@mesh/agent/node";
 import type { App, WorkspaceConnector } from "@mesh/assistants";
 import { inheritedEnv, isObject, type Json, type JsonObject, MeshError } from "@mesh/kernel";
 import { createProviders } from "@mesh/llm";
-import { type Emit, runAssistant, type RunInput, type RunPorts, type StatePort } from "@mesh/runtime";
+import {
+  type Emit,
+  runAssistant,
+  type RunInput,
+  type RunPorts,
+  type StatePort,
+  type SteeringPort,
+} from "@mesh/runtime";
 import type { Workbench } from "@mesh/runtime/node";
 
 import type { RunEnd, RunJob } from "./protocol.ts";
@@ -19,6 +26,8 @@ export interface JobPorts extends Pick<RunPorts, "clock" | "random" | "prices" |
   readonly bench: Pick<Workbench, "portsOf">;
   /** Memory, models and chats of the workspace, as this run may reach them. */
   readonly state: StatePort;
+  /** What people say to the run while it works. */
+  readonly steering?: SteeringPort;
   /** The runner's own environment; commands of tools get a part of it. */
   readonly env: Readonly<Record<string, string | undefined>>;
 }
@@ -41,12 +50,12 @@ export async function runJob(job: RunJob, app: App, ports: JobPorts & RunSinks, 
     const tools = (): Promise<readonly AgentTool[]> => builtInTools(job, ports);
     // What protocols read from the environment is what the run may read, not what this process has.
     const providers = createProviders({ clock: ports.clock, env: job.env });
-    const { bench, state } = ports;
+    const { bench, state, steering } = ports;
     const commands = commandEnv(job.env, ports.env);
     const shared = bench.portsOf({ app, state, variables: job.env, commandEnv: commands });
     const outcome = await runAssistant(
       inputOf(job, app),
-      { ...ports, ...shared, providers, tools },
+      { ...ports, ...shared, providers, tools, ...(steering === undefined ? {} : { steering }) },
       ports.emit,
       signal,
     );

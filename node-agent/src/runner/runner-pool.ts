@@ -6,6 +6,7 @@
  */
 
 import type { CancelTimer } from "@mesh/kernel";
+import type { SteeringMessage } from "@mesh/runtime";
 
 import type { Job } from "./protocol.ts";
 import { type RunListener, type RunnerDeps, RunnerProcess } from "./runner-process.ts";
@@ -14,6 +15,8 @@ import { type RunListener, type RunnerDeps, RunnerProcess } from "./runner-proce
 export interface RunHandle {
   /** Asks the run to stop; `gaveUp` is called when it did not in time, after which the listener hears nothing more. */
   cancel(gaveUp: () => void): void;
+  /** Says something to the run. */
+  steer(message: SteeringMessage): void;
   /** Stops listening and stops the run. */
   abandon(): void;
 }
@@ -74,6 +77,7 @@ export class RunnerPool {
           gaveUp();
         });
       },
+      steer: (message) => runner.steer(job, message),
       abandon: () => {
         runner.cancel(job);
         cancelStop?.();

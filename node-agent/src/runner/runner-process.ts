@@ -12,7 +12,7 @@ import { randomUUID } from "node:crypto";
 import type { Readable } from "node:stream";
 
 import { type Clock, errorText, inheritedEnv } from "@mesh/kernel";
-import type { OutputMessage } from "@mesh/runtime";
+import type { OutputMessage, SteeringMessage } from "@mesh/runtime";
 
 import type { AgentLog } from "../log.ts";
 import { programOf } from "../program.ts";
@@ -106,6 +106,11 @@ export class RunnerProcess {
   /** Asks a run to stop; its listener hears the end. */
   cancel(run: { readonly runId: string; readonly epoch: number }): void {
     this.#send({ kind: "cancel", runId: run.runId, epoch: run.epoch });
+  }
+
+  /** Says something to a run. */
+  steer(run: { readonly runId: string; readonly epoch: number }, message: SteeringMessage): void {
+    this.#send({ kind: "steer", runId: run.runId, epoch: run.epoch, message });
   }
 
   /** Nobody listens to this run any more. */

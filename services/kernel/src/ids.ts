@@ -45,6 +45,7 @@ export const ID_KINDS = [
   "eval",
   "chat",
   "push",
+  "msg",
 ] as const;
 
 /** Closed set of id kinds. */

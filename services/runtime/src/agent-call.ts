@@ -226,6 +226,7 @@ async function answerOf(call: PreparedCall, resume: ResumedTalk | undefined): Pr
       tools,
       rounds: await roundsOf(assistant, context),
       guarded,
+      isSteered: context.depth === 0,
       label: assistant.id,
       ...(resume === undefined ? {} : { resume }),
       ...(fallback === undefined ? {} : { fallback }),

@@ -9,4 +9,5 @@ export { runAssistant } from "./run-assistant.ts";
 export { runFunction } from "./run-function.ts";
 export type { Resume, RunContext, RunInput, RunPorts } from "./run-input.ts";
 export type { StatePort, StateService } from "./state-port.ts";
+export type { SteeringMessage, SteeringPort } from "./steering.ts";
 export type { TestPort } from "./test-port.ts";

@@ -45,6 +45,7 @@ import { type FallbackAnswer, isUnanswered, withLastAnswer } from "./content/las
 import { callAnswers, type ItemAnswer } from "./pending.ts";
 import type { RunShared } from "./run-shared.ts";
 import { type SavedRun, stashEntries } from "./saved-run.ts";
+import { Steering } from "./steering.ts";
 import { toldError } from "./told-error.ts";
 
 /** How often the model may answer: until it calls no more tools, or until its tools have run without an error. */
@@ -74,6 +75,8 @@ export interface ModelRequest {
   readonly toolChoice?: ToolChoice;
   /** Answers when the turns are used up, before the model itself is asked for a last word. */
   readonly fallback?: FallbackAnswer;
+  /** It hears what people say to the run meanwhile. */
+  readonly isSteered?: boolean;
   /** For logs. */
   readonly label: string;
 }
@@ -128,6 +131,7 @@ export async function askModel(request: ModelRequest, context: ModelRunContext):
   const stash = new SharedState();
   for (const [key, value] of resume?.saved.stash ?? []) await stash.set(key, value);
   const maxTurns = request.rounds.kind === "loop" ? request.rounds.maxTurns : 1 + MAX_TOOL_RETRIES;
+  const steering = steeringOf(request, shared);
   const config: LoopConfig = {
     model,
     provider,
@@ -142,8 +146,11 @@ export async function askModel(request: ModelRequest, context: ModelRunContext):
     beforeTurn: async (messages, turn) => {
       // The model is not asked again before its reader has taken what was said.
       await shared.drained();
-      return turn === 0 || request.rounds.kind === "loop" || hasFailedTool(messages);
+      const goesOn = turn === 0 || request.rounds.kind === "loop" || hasFailedTool(messages);
+      if (goesOn) steering?.read();
+      return goesOn;
     },
+    ...(steering === undefined ? {} : { pollSteering: steering.poll }),
     ...(random === undefined ? {} : { random }),
     ...(log === undefined ? {} : { log }),
     ...defaults,
@@ -171,6 +178,11 @@ function begun({ resume, prompts, history }: ModelRequest, config: LoopConfig, i
   if (resume !== undefined) return resumeRun(resume.saved.agent, callAnswers(resume.answers), config, io);
   const goesOn = prompts.length === 0 && history.at(-1)?.role === "toolResult";
   return goesOn ? continueRun(config, io) : startRun(prompts, config, io);
+}
+
+function steeringOf({ isSteered, rounds, resume }: ModelRequest, shared: RunShared): Steering | undefined {
+  if (isSteered !== true || rounds.kind !== "loop" || shared.ports.steering === undefined) return undefined;
+  return new Steering(shared, { used: resume?.saved.agent.stats.turns ?? 0, most: rounds.maxTurns });
 }
 
 function formOf({ responseFormat, target }: ModelRequest): Pick<LoopConfig, "responseFormat" | "extraBody"> {

@@ -32,6 +32,9 @@ import { runTool, toolRunOf } from "./tool-run.ts";
 import { toldError } from "./told-error.ts";
 import { Trace } from "./trace.ts";
 
+/** Of what people said to it, as much as a chat takes from one run with its own question and answer. */
+const MAX_HEARD = 98;
+
 /** How a run ended; a failed or cancelled one may have cost something too. */
 type RunEnded =
   | { readonly outcome: RunOutcome; readonly note?: string | undefined }
@@ -64,6 +67,7 @@ export async function runAssistant(
     callAgent,
     opsOf: lazyOps,
     citations: saved?.counts?.citations,
+    heard: saved?.heard,
   });
   const spoken = new SpokenText(saved?.spoken);
   const hear = (message: OutputMessage): void => {
@@ -179,7 +183,7 @@ function suspendedRun({ waiting, saved }: Suspension, trace: Trace, { out, share
   const pending = pendingItems(waiting);
   const { stats: spent, citations } = shared;
   const counts = { ...trace.pause(), citations };
-  const state = { ...saved, output: out.ids.position, spent, spoken: spoken.text, counts };
+  const state = { ...saved, output: out.ids.position, spent, spoken: spoken.text, heard: shared.heard, counts };
   return { pending, state: writeSavedRun(state) };
 }
 
@@ -187,7 +191,7 @@ function suspendedRun({ waiting, saved }: Suspension, trace: Trace, { out, share
 async function remember(
   messages: readonly ChatMessage[],
   spoken: SpokenText,
-  { input, ports }: RunShared,
+  { input, ports, heard }: RunShared,
   signal: AbortSignal,
 ): Promise<void> {
   if (input.context.chatId === undefined || ports.state === undefined || skips(input.options, "history")) return;
@@ -195,6 +199,7 @@ async function remember(
   const answered = spoken.text;
   const said = [
     ...(asked === undefined ? [] : [keptMessage(asked)]),
+    ...heard.slice(0, MAX_HEARD).map((text) => keptMessage({ role: "user", content: text })),
     ...(answered === "" ? [] : [keptMessage({ role: "assistant", content: answered })]),
   ];
   await ports.state.call("chat", "Append", [said as unknown as Json], signal);

@@ -11,6 +11,7 @@ import type { FilePort } from "./file-port.ts";
 import type { OpCaller } from "./op/op-table.ts";
 import type { ScriptPort } from "./script-port.ts";
 import type { StatePort } from "./state-port.ts";
+import type { SteeringPort } from "./steering.ts";
 import type { TestPort } from "./test-port.ts";
 
 import type { ItemAnswer } from "./pending.ts";
@@ -81,6 +82,8 @@ export interface RunPorts {
   readonly state?: StatePort;
   /** The workspace's folder on this device. */
   readonly files?: FilePort;
+  /** What people say to the run while it works. */
+  readonly steering?: SteeringPort;
   /** Serves the `t` of a test function; only where tests run. */
   readonly test?: TestPort;
 }

@@ -10,6 +10,7 @@ import type { AgentRequest, AgentResponse } from "./agent-request.ts";
 import type { OutputMessage } from "./message.ts";
 import type { OpCaller } from "./op/op-table.ts";
 import type { RunInput, RunPorts } from "./run-input.ts";
+import type { SteeringMessage } from "./steering.ts";
 
 /** Where output goes. */
 export interface RunStream {
@@ -18,6 +19,8 @@ export interface RunStream {
   drained(): Promise<void>;
   /** References that a segment of the run before this one has numbered. */
   readonly citations?: number | undefined;
+  /** What people said to it in such a segment. */
+  readonly heard?: readonly string[] | undefined;
 }
 
 /** What agents and scripts of a run call of each other; given from outside, because each needs the other. */
@@ -43,6 +46,7 @@ export class RunShared {
   /** Made with the first timer: most runs have none, and an abort costs more than all the rest of their end. */
   #over: AbortController | undefined;
   #citations: number;
+  readonly #heard: string[];
 
   constructor(input: RunInput, ports: RunPorts, stream: RunStream & RunCalls) {
     this.input = input;
@@ -52,6 +56,7 @@ export class RunShared {
     this.#write = (message) => stream.write(message);
     this.#drained = () => stream.drained();
     this.#citations = stream.citations ?? 0;
+    this.#heard = [...(stream.heard ?? [])];
   }
 
   /** What the run has spent until now, agents that it called included. */
@@ -94,6 +99,17 @@ export class RunShared {
     this.#over?.abort();
     for (const cancel of this.#timers) cancel();
     this.#timers.clear();
+  }
+
+  /** Texts of people that reached the run while it worked. */
+  get heard(): readonly string[] {
+    return this.#heard;
+  }
+
+  /** The model is about to be told this. */
+  steered({ id, text }: SteeringMessage): void {
+    this.#heard.push(text);
+    this.write({ type: "steered", props: { message_id: id } });
   }
 
   /** How many references there are. */

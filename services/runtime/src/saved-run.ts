@@ -26,6 +26,8 @@ export interface SavedRun {
   readonly spent?: RunStats;
   /** What it has told its user in words. */
   readonly spoken?: string;
+  /** What people said to it while it worked. */
+  readonly heard?: readonly string[];
   /** How far its trace and its references have counted. */
   readonly counts?: RunCounts;
 }
@@ -79,7 +81,7 @@ export function readSavedRun(text: string): SavedRun {
   if (value["version"] !== VERSION) {
     throw new MeshError("unimplemented", "this device cannot read the saved state of the run; update yao on it");
   }
-  const { output, stash, spent, spoken, counts } = value;
+  const { output, stash, spent, spoken, heard, counts } = value;
   if (!isPosition(output) || !Array.isArray(stash) || !stash.every(isEntry)) throw damaged();
   return {
     agent: readRunState(JSON.stringify(value["agent"] ?? null)),
@@ -88,6 +90,7 @@ export function readSavedRun(text: string): SavedRun {
     ...readCall(value),
     ...(isObject(spent) ? { spent: { ...NO_STATS, ...spent } } : {}),
     ...(typeof spoken === "string" ? { spoken } : {}),
+    ...(Array.isArray(heard) ? { heard: heard.filter((text) => typeof text === "string") } : {}),
     ...(isCounts(counts) ? { counts } : {}),
   };
 }

@@ -28,6 +28,8 @@ export interface BoardFixture extends AsyncDisposable {
   readonly writer: FeedWriter;
   readonly keeper: Keeper;
   readonly admin: Call;
+  /** Tasks whose open messages were to be offered to the run at work. */
+  readonly offers: string[];
   /** A task of the default workspace. */
   create(part?: Partial<proto.CreateTaskRequest>, call?: Call): Promise<Task>;
   get(task: string): Promise<Task>;
@@ -58,8 +60,10 @@ export async function startBoard(options: { readonly clock?: Clock } = {}): Prom
     kinds: [NODE_FEED, ...BOARD_FEEDS],
     grown: (workspaces) => tail.grown(workspaces),
   });
-  const keeper = new Keeper({ ...always, ids, pokeQueue, recorded, ended: () => undefined });
-  const tasks = createTaskApi({ store, access, ids, clock, runs: fleet.runs, recorded, pokeQueue });
+  const offers: string[] = [];
+  const offer = (taskId: string): void => void offers.push(taskId);
+  const keeper = new Keeper({ ...always, ids, pokeQueue, recorded, offer, ended: () => undefined });
+  const tasks = createTaskApi({ store, access, ids, clock, runs: fleet.runs, recorded, pokeQueue, offer });
   const admin = fleet.tenant.as(fleet.tenant.admin);
   const stop = new AbortController();
   const tailing = tail.run(stop.signal);
@@ -72,6 +76,7 @@ export async function startBoard(options: { readonly clock?: Clock } = {}): Prom
     writer,
     keeper,
     admin,
+    offers,
     async create(part = {}, call = admin) {
       const request = proto.CreateTaskRequest.fromPartial({ workspace: "default", title: "Do it", ...part } as never);
       return must((await tasks.createTask(request, call)).task);

@@ -16,6 +16,7 @@ import { Workbench } from "../node/workbench.ts";
 import { runAssistant } from "../run-assistant.ts";
 import type { RunInput } from "../run-input.ts";
 import type { StatePort, StateService } from "../state-port.ts";
+import type { SteeringPort } from "../steering.ts";
 
 /** What one run did. */
 export interface AppRun {
@@ -41,6 +42,7 @@ export interface AppRunOptions {
   readonly usesDemo?: boolean;
   readonly locale?: string;
   readonly onMessage?: (message: OutputMessage) => void;
+  readonly steering?: SteeringPort;
 }
 
 /** An app that can be run again and again; its state lives as long as it does. */
@@ -98,7 +100,8 @@ export class TestApp implements AsyncDisposable {
       variables: {},
       commandEnv: { PATH: process.env["PATH"] },
     });
-    const ports = { clock: systemClock, providers, ...shared };
+    const { steering } = options;
+    const ports = { clock: systemClock, providers, ...shared, ...(steering === undefined ? {} : { steering }) };
     try {
       const emit = (message: OutputMessage): void => {
         messages.push(message);

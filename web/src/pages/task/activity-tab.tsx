@@ -54,6 +54,7 @@ const ACTIONS = [
   "moved",
   "edited",
   "started",
+  "start_failed",
   "ended",
   "asked",
   "answered",

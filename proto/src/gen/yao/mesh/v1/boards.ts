@@ -331,7 +331,7 @@ export interface SendToTaskResponse {
   readonly task:
     | Task
     | undefined;
-  /** What was done: answered, started, queued or kept. */
+  /** What was done: answered, started, kept, or queued: the run at work reads it, or it starts the next one. */
   readonly effect: string;
 }
 
@@ -424,7 +424,7 @@ export interface Activity {
   readonly at: string;
   /** A person, or system. */
   readonly actor: string;
-  /** created, moved, edited, started, ended, asked, answered, scheduled, archived, restored, promoted, shared. */
+  /** created, moved, edited, started, start_failed, ended, asked, answered, scheduled, archived, restored, promoted, shared. */
   readonly action: string;
   readonly detail: { readonly [key: string]: any } | undefined;
 }
@@ -560,6 +560,7 @@ export interface InboxEntry {
   readonly at: string;
   readonly read: boolean;
   readonly archived: boolean;
+  /** Absent when a task could not even be started. */
   readonly run_id?: string | undefined;
 }
 

@@ -143,6 +143,7 @@ export interface RunEvent {
 
 export interface CreateRunRequest {
   readonly workspace: string;
+  /** Empty: the workspace's default assistant. */
   readonly assistant: string;
   readonly input: string;
   readonly requirements:

@@ -42,7 +42,10 @@ export interface NodeEvent {
   /** From 1 per (run, epoch), without gaps. */
   readonly n: number;
   readonly at_ms: number;
-  /** run.state: a part of the state that a waiting run is saved as; run.asked: the end of this epoch, for the run waits. */
+  /**
+   * run.state: a part of the state that a waiting run is saved as; run.asked: the end of this epoch, for the run waits;
+   * run.steered: the run has read a message that was said to it.
+   */
   readonly kind: string;
   /** JSON object text; of run.state a piece of the text of the state. */
   readonly body: string;
@@ -248,6 +251,7 @@ export interface Command {
     | { readonly $case: "resend"; readonly value: ResendCommand }
     | { readonly $case: "poke"; readonly value: PokeCommand }
     | { readonly $case: "file"; readonly value: FileCommand }
+    | { readonly $case: "steer"; readonly value: SteerCommand }
     | undefined;
 }
 
@@ -257,6 +261,15 @@ export interface CancelCommand {
   readonly epoch: number;
   /** user, timeout, lost. */
   readonly why: string;
+}
+
+/** SteerCommand says something to a run at work. The run's event run.steered names the messages that it read. */
+export interface SteerCommand {
+  readonly run_id: string;
+  readonly epoch: number;
+  /** Given again and again, a message is heard once. */
+  readonly message_id: string;
+  readonly text: string;
 }
 
 /** AckCommand tells that events up to these were committed. */
@@ -2739,6 +2752,9 @@ export const Command: MessageFns<Command> = {
       case "file":
         FileCommand.encode(message.command.value, writer.uint32(50).fork()).join();
         break;
+      case "steer":
+        SteerCommand.encode(message.command.value, writer.uint32(66).fork()).join();
+        break;
     }
     return writer;
   },
@@ -2804,6 +2820,14 @@ export const Command: MessageFns<Command> = {
             message.command = { $case: "file", value: FileCommand.decode(reader, reader.uint32()) };
             continue;
           }
+          case 8: {
+            if (tag !== 66) {
+              break;
+            }
+
+            message.command = { $case: "steer", value: SteerCommand.decode(reader, reader.uint32()) };
+            continue;
+          }
         }
         if ((tag & 7) === 4 || tag === 0) {
           break;
@@ -2855,6 +2879,12 @@ export const Command: MessageFns<Command> = {
       case "file": {
         if (object.command?.value !== undefined && object.command?.value !== null) {
           message.command = { $case: "file", value: FileCommand.fromPartial(object.command.value) };
+        }
+        break;
+      }
+      case "steer": {
+        if (object.command?.value !== undefined && object.command?.value !== null) {
+          message.command = { $case: "steer", value: SteerCommand.fromPartial(object.command.value) };
         }
         break;
       }
@@ -2938,6 +2968,97 @@ export const CancelCommand: MessageFns<CancelCommand> = {
     message.run_id = object.run_id ?? "";
     message.epoch = object.epoch ?? 0;
     message.why = object.why ?? "";
+    return message;
+  },
+};
+
+function createBaseSteerCommand(): SteerCommand {
+  return { run_id: "", epoch: 0, message_id: "", text: "" };
+}
+
+export const SteerCommand: MessageFns<SteerCommand> = {
+  encode(message: SteerCommand, writer: BinaryWriter = new BinaryWriter()): BinaryWriter {
+    if (message.run_id !== "") {
+      writer.uint32(10).string(message.run_id);
+    }
+    if (message.epoch !== 0) {
+      writer.uint32(16).uint32(message.epoch);
+    }
+    if (message.message_id !== "") {
+      writer.uint32(26).string(message.message_id);
+    }
+    if (message.text !== "") {
+      writer.uint32(34).string(message.text);
+    }
+    return writer;
+  },
+
+  decode(input: BinaryReader | Uint8Array, length?: number): SteerCommand {
+    const reader = input instanceof BinaryReader ? input : new BinaryReader(input);
+    const previousRecursionDepth = (reader as any).__tsProtoDecodeDepth ?? 0;
+    if (previousRecursionDepth >= 100) {
+      throw new globalThis.Error("protobuf decode recursion limit exceeded");
+    }
+    (reader as any).__tsProtoDecodeDepth = previousRecursionDepth + 1;
+    try {
+      const end = length === undefined ? reader.len : reader.pos + length;
+      const message = createBaseSteerCommand() as any;
+      while (reader.pos < end) {
+        const tag = reader.uint32();
+        switch (tag >>> 3) {
+          case 1: {
+            if (tag !== 10) {
+              break;
+            }
+
+            message.run_id = reader.string();
+            continue;
+          }
+          case 2: {
+            if (tag !== 16) {
+              break;
+            }
+
+            message.epoch = reader.uint32();
+            continue;
+          }
+          case 3: {
+            if (tag !== 26) {
+              break;
+            }
+
+            message.message_id = reader.string();
+            continue;
+          }
+          case 4: {
+            if (tag !== 34) {
+              break;
+            }
+
+            message.text = reader.string();
+            continue;
+          }
+        }
+        if ((tag & 7) === 4 || tag === 0) {
+          break;
+        }
+        reader.skip(tag & 7);
+      }
+      return message;
+    } finally {
+      (reader as any).__tsProtoDecodeDepth = previousRecursionDepth;
+    }
+  },
+
+  create(base?: DeepPartial<SteerCommand>): SteerCommand {
+    return SteerCommand.fromPartial(base ?? {});
+  },
+  fromPartial(object: DeepPartial<SteerCommand>): SteerCommand {
+    const message = createBaseSteerCommand() as any;
+    message.run_id = object.run_id ?? "";
+    message.epoch = object.epoch ?? 0;
+    message.message_id = object.message_id ?? "";
+    message.text = object.text ?? "";
     return message;
   },
 };
