@@ -100,6 +100,18 @@ test("a retry makes a new run of an ended one, and of no other", async () => {
   expect(again?.id).not.toBe(run);
 });
 
+test("a batch of an eval is not in the list, and is not started again by itself", async () => {
+  const run = await fleet.run();
+  const { sql } = fleet.tenant.store;
+  await sql`
+    INSERT INTO evals (id, workspace_id, name, assistant_id, bundle_digest, nonce, placement, settings, created_by)
+    VALUES ('eval_1', ${fleet.defaultWorkspaceId}, 'e', 'hello', 'd', 'n', '{}', '{}', 'user:admin')`;
+  await sql`UPDATE runs SET eval_id = 'eval_1', state = 'failed', finished_at = now() WHERE id = ${run}`;
+  const page = { workspace: "default", state: "", node: "", cursor: "", limit: 0 };
+  expect((await fleet.runs.listRuns(page, admin)).runs).toEqual([]);
+  expect((await refusal(fleet.runs.retryRun({ run }, admin))).message).toContain("yao evals resume eval_1");
+});
+
 test("a retry of a run that names a device which was removed says so, and does not wait for ever", async () => {
   await fleet.join(fleet.device(), await fleet.token(), { name: "laptop" });
   const run = await fleet.run("laptop");

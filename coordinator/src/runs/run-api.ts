@@ -209,6 +209,10 @@ async function retryRun(deps: RunApiDeps, runId: string, call: Call): ReturnType
       `run ${runId} has not ended; cancel it first with: yao runs cancel ${runId}`,
     );
   }
+  if ((old.eval_id ?? null) !== null) {
+    const resume = `yao evals resume ${old.eval_id}`;
+    throw new MeshError("failed_precondition", `run ${runId} is a batch of an eval; go on with the eval: ${resume}`);
+  }
   const assistant = await deps.reads.assistant(old.workspace_id, old.assistant_id);
   if (assistant === undefined)
     throw new MeshError("failed_precondition", `assistant "${old.assistant_id}" is no longer there`);

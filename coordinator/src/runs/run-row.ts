@@ -69,6 +69,8 @@ export interface RunRow {
   readonly started_at: Date | null;
   readonly finished_at: Date | null;
   readonly task_id: string | null;
+  /** Set when it is a batch of that eval. */
+  readonly eval_id?: string | null;
   /** What it asks and nobody has answered: `PendingItem`s as JSON, with commas between; absent in lists. */
   readonly pending?: string;
 }
@@ -77,7 +79,7 @@ function columns(sql: Sql | Tx): ReturnType<Sql> {
   return sql`r.id, r.workspace_id, r.assistant_id, r.app_name, r.app_version, r.bundle_digest, r.input, r.options,
     r.metadata, r.requirements, r.state, r.reason, r.node_id, n.name AS node_name, r.lease_epoch, r.attempt, r.on_lost,
     r.priority, r.timeout_ms, r.cancel_requested_at, r.last_seq, r.placement, r.error, r.output, r.usage, r.retry_of,
-    r.created_by, r.created_at, r.started_at, r.finished_at, r.task_id`;
+    r.created_by, r.created_at, r.started_at, r.finished_at, r.task_id, r.eval_id`;
 }
 
 /** Runs by id; unknown ids are missing. */
