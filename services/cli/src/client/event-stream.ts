@@ -76,13 +76,10 @@ export async function* followEvents(
         if (isLost) options.onConnection?.(undefined);
         isLost = false;
         backoff.succeeded();
-        if (frame.event.kind === source.stateKind) {
-          yield frame.event;
-          continue;
-        }
-        if (frame.event.seq <= cursor) continue;
-        cursor = frame.event.seq;
-        yield frame.event;
+        const { event } = frame;
+        if (event.kind !== source.stateKind && event.seq <= cursor) continue;
+        cursor = Math.max(cursor, event.seq);
+        yield event;
       }
     } catch (error) {
       if (options.signal.aborted) return;
