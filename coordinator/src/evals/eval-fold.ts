@@ -26,7 +26,7 @@ const HARMLESS = new Set(["handed_back", "node_stopped", "queue_expired", "devic
 /** Ends that a device may have without being odd. */
 const AWAY = new Set(["node_restarted", "not_accepted", "device_lost"]);
 /** Ends that every device would come to: the bundle or the settings are wrong. */
-const FINAL = new Set(["invalid_argument"]);
+const FINAL = new Set(["invalid_argument", "not_found"]);
 
 /** An event of a batch. */
 export interface FoldEvent {

@@ -209,6 +209,17 @@ test("when one device is told to slow down, all pause, with and without a rate",
   expect(await ask(3)).toEqual({ granted: 3, wait_ms: 0 });
 });
 
+test("a workspace has a bounded number of providers", async () => {
+  const ask = await heldEval({});
+  await ask(1);
+  await evals.store.sql`
+    INSERT INTO eval_permits (workspace_id, provider, tokens, per_minute)
+    SELECT ${evals.workspaceId}, 'p' || n, 0, 0 FROM generate_series(1, 199) n`;
+  expect(await ask(1)).toMatchObject({ granted: 1 });
+  await evals.store.sql`UPDATE eval_permits SET provider = 'other' WHERE provider = 'api.test'`;
+  await expect(ask(1)).rejects.toMatchObject({ code: "failed_precondition" });
+});
+
 test("a pause has a limit, a provider a name, and a stranger no permit", async () => {
   const ask = await heldEval({});
   expect((await ask(1, 10 ** 12)).wait_ms).toBeLessThanOrEqual(600_000);

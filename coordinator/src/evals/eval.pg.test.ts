@@ -3,6 +3,9 @@
 import { MeshError } from "@mesh/kernel";
 import { afterEach, beforeEach, expect, test } from "vitest";
 
+import { listRuns } from "../runs/run-row.ts";
+import { noteRunEvents } from "../webhooks/note-event.ts";
+import { removeEval, startEval } from "./eval-service.ts";
 import { allUnits, type EvalFixture, startEvals, unitsOf } from "./testing/eval-fixture.ts";
 
 let evals: EvalFixture;
@@ -163,15 +166,18 @@ test("the last device is never quarantined, and what fails everywhere is nobody'
   expect(rows.length).toBeLessThan(2);
 });
 
-test("a bundle that no device can read fails the eval with the reason", async () => {
-  await evals.addNode("a");
-  const id = await evals.start({ cases: 5, settings: { after_all: "src/env_test.AfterAll" } });
-  const played = await evals.play(id, (batch) =>
-    batch.phase === "units" ? evals.end(batch, "failed", "invalid_argument", "no agent hello") : evals.finish(batch),
-  );
-  expect(await evals.get(id)).toMatchObject({ state: "failed", reason: "a: no agent hello", last_seq: 0 });
-  expect(played.at(-1)?.phase).toBe("after");
-});
+test.each(["invalid_argument", "not_found"])(
+  "what no device can run fails the eval with the reason (%s)",
+  async (code) => {
+    await evals.addNode("a");
+    const id = await evals.start({ cases: 5, settings: { after_all: "src/env_test.AfterAll" } });
+    const played = await evals.play(id, (batch) =>
+      batch.phase === "units" ? evals.end(batch, "failed", code, "no agent hello") : evals.finish(batch),
+    );
+    expect(await evals.get(id)).toMatchObject({ state: "failed", reason: "a: no agent hello", last_seq: 0 });
+    expect(played.at(-1)?.phase).toBe("after");
+  },
+);
 
 test("a runner that always crashes fails the eval instead of going round for ever", async () => {
   await evals.addNode("a");
@@ -182,115 +188,6 @@ test("a runner that always crashes fails the eval instead of going round for eve
     reason: expect.stringContaining("failed one after the other"),
   });
   expect(played.length).toBeLessThan(30);
-});
-
-test("each: everything runs on every device that took part at the start", async () => {
-  await evals.addNode("a");
-  await evals.addNode("b");
-  const id = await evals.start({ cases: 5, placement: { mode: "each" }, settings: { runs: 2 } });
-  await evals.addNode("late");
-  await evals.play(id);
-  const results = await evals.results(id);
-  expect(unitsOf(results)).toEqual(allUnits(5, 2, 2));
-  for (const node of ["a", "b"]) expect(results.filter((row) => row.node === node)).toHaveLength(10);
-});
-
-test("each: waits in words for a device that is away, and gives its units up when it is removed", async () => {
-  await evals.addNode("a");
-  const away = await evals.addNode("b");
-  const id = await evals.start({ cases: 3, placement: { mode: "each" } });
-  await evals.setOnline("b", false);
-  await evals.turn();
-  for (const batch of await evals.batches()) await evals.finish(batch);
-  await evals.turn();
-  for (const batch of await evals.batches()) await evals.finish(batch);
-  await evals.turn();
-  expect(await evals.get(id)).toMatchObject({
-    state: "running",
-    passed: 3,
-    reason: "waiting for a device: b is offline",
-  });
-  await evals.store.sql`UPDATE nodes SET removed_at = now() WHERE id = ${away}`;
-  await evals.play(id);
-  expect(await evals.get(id)).toMatchObject({ state: "ended", passed: 3, errors: 3 });
-});
-
-test("each: with no device at the start, the devices are those that come first", async () => {
-  const id = await evals.start({ cases: 3, placement: { mode: "each", labels: { gpu: "yes" } } });
-  await evals.addNode("plain");
-  await evals.turn();
-  expect(await evals.get(id)).toMatchObject({
-    state: "running",
-    total: 0,
-    reason: expect.stringContaining("waiting for a device"),
-  });
-  await evals.addNode("a", { labels: { gpu: "yes" } });
-  await evals.play(id);
-  expect((await evals.results(id)).map(({ node }) => node)).toEqual(["a", "a", "a"]);
-});
-
-test("mirror: each copy of a unit runs on a device of its own", async () => {
-  for (const name of ["a", "b", "c"]) await evals.addNode(name, { slots: 1 });
-  const id = await evals.start({ cases: 10, placement: { mode: "mirror", copies: 2 } });
-  await evals.play(id);
-  const results = await evals.results(id);
-  expect(unitsOf(results)).toEqual(allUnits(10, 1, 2));
-  for (let ordinal = 0; ordinal < 10; ordinal += 1) {
-    expect(new Set(results.filter((row) => row.ordinal === ordinal).map(({ node }) => node)).size).toBe(2);
-  }
-});
-
-test("mirror: with too few devices it runs what it can, and says what it waits for", async () => {
-  await evals.addNode("a", { slots: 1 });
-  const id = await evals.start({ cases: 2, placement: { mode: "mirror", copies: 2 } });
-  for (let i = 0; i < 4; i += 1) {
-    await evals.turn();
-    for (const batch of await evals.batches()) await evals.finish(batch);
-  }
-  expect(await evals.get(id)).toMatchObject({
-    passed: 2,
-    reason: "waiting for a device: every case runs on 2, and 1 take part",
-  });
-  await evals.addNode("b", { slots: 1 });
-  await evals.play(id);
-  expect(unitsOf(await evals.results(id))).toEqual(allUnits(2, 1, 2));
-});
-
-test("sticky: all runs of a case are on one device, until that one is gone", async () => {
-  for (const name of ["a", "b"]) await evals.addNode(name, { slots: 2 });
-  const id = await evals.start({ cases: 12, placement: { mode: "sticky" }, settings: { runs: 5 } });
-  await evals.play(id);
-  const results = await evals.results(id);
-  expect(unitsOf(results)).toEqual(allUnits(12, 5));
-  for (let ordinal = 0; ordinal < 12; ordinal += 1) {
-    expect(new Set(results.filter((row) => row.ordinal === ordinal).map(({ node }) => node)).size).toBe(1);
-  }
-  expect(new Set(results.map(({ node }) => node))).toEqual(new Set(["a", "b"]));
-});
-
-test("sticky: the runs of a device that went away go on elsewhere", async () => {
-  for (const name of ["a", "b"]) await evals.addNode(name, { slots: 1 });
-  const id = await evals.start({ cases: 4, placement: { mode: "sticky" }, settings: { runs: 3 } });
-  let isGone = false;
-  await evals.play(id, async (batch) => {
-    if (isGone || batch.node !== "a") return evals.finish(batch);
-    isGone = true;
-    await evals.say(batch, 0);
-    await evals.setOnline("a", false);
-  });
-  expect(unitsOf(await evals.results(id))).toEqual(allUnits(4, 3));
-});
-
-test("only devices that are named, have the labels, and are not more than wanted take part", async () => {
-  await evals.addNode("big", { slots: 4, labels: { os: "mac" } });
-  await evals.addNode("small", { slots: 1, labels: { os: "mac" } });
-  await evals.addNode("other", { slots: 8 });
-  const labelled = await evals.start({ cases: 30, placement: { labels: { os: "mac" }, max_nodes: 1 } });
-  await evals.play(labelled);
-  expect(new Set((await evals.results(labelled)).map(({ node }) => node))).toEqual(new Set(["big"]));
-  const named = await evals.start({ cases: 30, placement: { nodes: ["small"] } });
-  await evals.play(named);
-  expect(new Set((await evals.results(named)).map(({ node }) => node))).toEqual(new Set(["small"]));
 });
 
 test("what a device that fell silent has is queued again when others idle; its late results are observations", async () => {
@@ -465,35 +362,77 @@ test("resume with errors runs them again; what they were becomes observations", 
   expect(node).toEqual({ passed: 10, errors: 0 });
 });
 
-test("with no device that fits it says so, and goes on when one comes", async () => {
+test("batches are no runs of the workspace's list, no news for webhooks, and go with their eval", async () => {
+  await evals.addNode("a");
+  const { sql } = evals.store;
+  await sql`
+    INSERT INTO webhooks (id, workspace_id, url, events, sealed_secret, created_by)
+    VALUES ('hook_1', ${evals.workspaceId}, 'https://example.com', '{}', ''::bytea, 'user:test')`;
   const id = await evals.start({ cases: 3 });
   await evals.turn();
-  expect(await evals.get(id)).toMatchObject({
-    state: "running",
-    reason: expect.stringContaining("waiting for a device"),
-  });
-  await evals.addNode("a");
+  await expect(sql.begin((tx) => removeEval(tx, id))).rejects.toMatchObject({ code: "failed_precondition" });
+  const runs = await sql<{ id: string }[]>`SELECT id FROM runs WHERE eval_id = ${id}`;
+  expect(runs.length).toBeGreaterThan(0);
+  await sql.begin((tx) =>
+    noteRunEvents(
+      tx,
+      runs.map((run) => ({ runId: run.id, type: "run.failed" })),
+    ),
+  );
+  expect(await sql`SELECT 1 FROM webhook_deliveries`).toHaveLength(0);
+  const filter = { workspaceId: evals.workspaceId, state: "", nodeId: "", before: "", limit: 50 };
+  expect(await listRuns(sql, filter)).toEqual([]);
+  await evals.play(id);
+  await sql.begin((tx) => removeEval(tx, id));
+  expect(
+    await sql`SELECT 1 FROM runs UNION ALL SELECT 1 FROM eval_results UNION ALL SELECT 1 FROM run_events`,
+  ).toHaveLength(0);
+});
+
+test("what was to begin on a device that went away does not begin when it is back", async () => {
+  await evals.addNode("a", { slots: 1 });
+  await evals.addNode("b", { slots: 1 });
+  const id = await evals.start({ cases: 2 });
+  while ((await evals.scheduler.look()) > 0);
   await evals.setOnline("a", false);
-  await evals.turn();
-  expect((await evals.get(id)).reason).toBe("waiting for a device: a is offline");
+  await evals.store.sql`
+    UPDATE runs SET state = 'running', node_id = requirements ->> 'node_id', lease_epoch = 1, started_at = now()
+    WHERE requirements ->> 'node' = 'b'`;
+  for (const batch of await evals.batches()) await evals.finish(batch);
+  while ((await evals.scheduler.look()) > 0);
   await evals.setOnline("a", true);
-  await evals.play(id);
-  expect(await evals.get(id)).toMatchObject({ state: "ended", passed: 3, reason: "" });
+  const played = await evals.play(id);
+  expect(played.map(({ node }) => node)).toEqual(["b"]);
+  expect(unitsOf(await evals.results(id))).toEqual(allUnits(2));
 });
 
-test("a workspace's own bound on runs holds for its evals", async () => {
-  await evals.addNode("a", { slots: 8 });
-  await evals.store.sql`UPDATE workspaces SET settings = '{"max_active_runs": 2}' WHERE id = ${evals.workspaceId}`;
-  const id = await evals.start({ cases: 40 });
-  await evals.turn();
-  expect(await evals.batches()).toHaveLength(2);
-  await evals.play(id);
-  expect((await evals.get(id)).passed).toBe(40);
-});
-
-test("two evals share the slots, and both end", async () => {
-  await evals.addNode("a", { slots: 2 });
-  const ids = [await evals.start({ cases: 30 }), await evals.start({ cases: 30 })];
-  for (const id of ids) await evals.play(id);
-  for (const id of ids) expect(unitsOf(await evals.results(id))).toEqual(allUnits(30));
+test("a draft starts once, and only with all of its cases; what cannot be started or gone on with says why", async () => {
+  await evals.addNode("a");
+  const { sql } = evals.store;
+  const draft = async (cases: number): Promise<string> => {
+    const id = evals.ids.next("eval");
+    await sql`
+      INSERT INTO evals (id, workspace_id, name, assistant_id, bundle_digest, nonce, placement, settings, created_by)
+      VALUES (${id}, ${evals.workspaceId}, 'e', 'hello', 'd', 'n', '{}', '{"runs": 100}', 'user:test')`;
+    await sql`
+      INSERT INTO eval_cases (eval_id, ordinal, case_id, hash, body)
+      SELECT ${id}, n, 'case-' || n, 'h', '{}' FROM generate_series(1, ${cases}::int) AS n`;
+    return id;
+  };
+  const started = (id: string): Promise<void> => sql.begin((tx) => startEval(tx, id)) as Promise<void>;
+  await expect(started(await draft(0))).rejects.toMatchObject({ code: "failed_precondition" });
+  await expect(started("eval_none")).rejects.toMatchObject({ code: "not_found" });
+  const gap = await draft(3);
+  await expect(started(gap)).rejects.toThrow("it has 3 of 4");
+  await expect(evals.resume(gap)).rejects.toMatchObject({ code: "failed_precondition" });
+  await sql`UPDATE eval_cases SET ordinal = ordinal - 1 WHERE eval_id = ${gap}`;
+  await started(gap);
+  await started(gap);
+  expect(await evals.get(gap)).toMatchObject({ state: "running", total: 300 });
+  const large = await draft(10_001);
+  await sql`UPDATE eval_cases SET ordinal = -ordinal WHERE eval_id = ${large}`;
+  await sql`UPDATE eval_cases SET ordinal = -ordinal - 1 WHERE eval_id = ${large}`;
+  await expect(started(large)).rejects.toThrow("at most 1,000,000 units");
+  await evals.cancel(large);
+  expect(await evals.get(large)).toMatchObject({ state: "cancelled", reason: "cancelled by test" });
 });

@@ -105,12 +105,11 @@ async function quarantine(tx: Tx, row: EvalRow, { open }: LeaseInput, odd: reado
   return leased({ isNews: true, stopped, hasMore: true });
 }
 
-async function releaseUnits(tx: Tx, { placement }: EvalRow, runIds: readonly string[]): Promise<number> {
+async function releaseUnits(tx: Tx, { placement }: EvalRow, runIds: readonly string[]): Promise<void> {
   const isEach = Number(placement.mode === "each");
-  const rows = await tx`
+  await tx`
     UPDATE eval_units SET run_id = NULL, node_id = CASE WHEN ${isEach} = 1 THEN node_id END
     WHERE run_id = ANY (${[...runIds]}) AND NOT settled AND run_id IS NOT NULL`;
-  return rows.count;
 }
 
 // What must run on a device that is not to run it any more has that as its result.
@@ -183,20 +182,27 @@ async function leaseStuck(tx: Tx, row: EvalRow, { open, fleet, deps }: LeaseInpu
   const isAway = (batch: OpenBatch): boolean =>
     !fleet.devices.some(({ id, state }) => id === batch.nodeId && isThere(state));
   const away = open.filter((batch) => batch.phase === "units" && batch.out > 0 && isAway(batch));
-  if (away.length > 0) {
-    const released = await releaseUnits(
-      tx,
-      row,
-      away.map((batch) => batch.runId),
-    );
-    return released > 0 ? leased({ hasMore: true }) : undefined;
-  }
+  if (away.length > 0) return releaseAway(tx, row, away);
   // Of the other placements, only this one lets a unit run on any device.
   if (row.placement.mode !== "spread" || !row.settings.duplicate_stragglers || row.settings.fail_fast) return undefined;
   const slow = await slowBatches(tx, row.id, open);
   const batches = await duplicatesOf(tx, slow, fleet);
   if (batches.length === 0) return undefined;
   return leased({ queued: await insertBatches(tx, row, batches, deps) });
+}
+
+// What had begun may still give a result, which counts if it is the first; what had not is not to begin later.
+async function releaseAway(tx: Tx, row: EvalRow, away: readonly OpenBatch[]): Promise<Leased> {
+  await releaseUnits(
+    tx,
+    row,
+    away.map((batch) => batch.runId),
+  );
+  await stopBatches(
+    tx,
+    away.filter((batch) => batch.isQueued).map((batch) => batch.runId),
+  );
+  return leased({ hasMore: true });
 }
 
 function isThere(state: EvalDevice["state"]): boolean {

@@ -15,6 +15,8 @@ import type { Sql } from "@mesh/store";
 const MAX_CALLS = 64;
 const MAX_PAUSE_MS = 600_000;
 const MAX_PROVIDER_CHARS = 200;
+/** Of one workspace. */
+const MAX_PROVIDERS = 200;
 /** A bucket holds what comes in this time, so that a pause is not followed by a burst. */
 const BURST_SECONDS = 1;
 const MIN_WAIT_MS = 10;
@@ -36,7 +38,8 @@ export async function evalPermit(sql: Sql, digest: string, request: EvalPermitRe
         AND r.state IN ('placed', 'accepted', 'running')
     ), bucket AS (
       SELECT *, CASE WHEN ${pauseMs}::float8 > 0 THEN 0 WHEN per_minute = 0 THEN ${calls}::int
-        ELSE least(${calls}::int, floor(greatest(1, per_minute * ${BURST_SECONDS}::float8 / 60)))::int END AS granted FROM asked
+        ELSE least(${calls}::int, floor(greatest(1, per_minute * ${BURST_SECONDS}::float8 / 60)))::int END AS granted
+      FROM asked a WHERE ${MAX_PROVIDERS} > (SELECT count(*) FROM eval_permits k WHERE k.workspace_id = a.workspace_id AND k.provider <> ${provider})
     )
     INSERT INTO eval_permits AS p (workspace_id, provider, tokens, granted, per_minute, paused_until, updated_at)
     SELECT workspace_id, ${provider}, greatest(1, per_minute * ${BURST_SECONDS}::float8 / 60) - granted, granted, per_minute,
@@ -56,7 +59,10 @@ export async function evalPermit(sql: Sql, digest: string, request: EvalPermitRe
     )
     RETURNING p.granted, (CASE WHEN p.paused_until > p.updated_at THEN extract(epoch FROM p.paused_until - p.updated_at) * 1000
       WHEN p.granted = 0 AND p.per_minute > 0 THEN (1 - p.tokens) * 60000 / p.per_minute ELSE 0 END)::float8 AS wait_ms`;
-  if (row === undefined) throw new MeshError("failed_precondition", `this device does not hold batch ${runId}`);
+  if (row === undefined) {
+    const reason = `this device does not hold batch ${runId}, or its workspace calls more than ${MAX_PROVIDERS} providers`;
+    throw new MeshError("failed_precondition", reason);
+  }
   const { granted, wait_ms: waitMs } = row;
   return { granted, wait_ms: granted > 0 ? 0 : Math.ceil(Math.max(MIN_WAIT_MS, waitMs)) };
 }
