@@ -218,7 +218,10 @@ export class RunSession {
     if (this.#over.signal.aborted) return;
     this.#write(() => {
       if (body.length > MAX_EVAL_EVENT_CHARS) {
-        throw new MeshError("resource_exhausted", `an event of the eval is larger than ${MAX_EVAL_EVENT_CHARS} characters`);
+        throw new MeshError(
+          "resource_exhausted",
+          `an event of the eval is larger than ${MAX_EVAL_EVENT_CHARS} characters`,
+        );
       }
       this.#deps.journal.append(this.run, { kind, body, deltaOf: "", durable: false });
     });

@@ -6,19 +6,13 @@
  */
 
 import { createHash } from "node:crypto";
+import { setMaxListeners } from "node:events";
 import { readdirSync, rmSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 
 import { type Clock, isObject, type Json, MeshError } from "@mesh/kernel";
-import {
-  type AskPermit,
-  EvalHosts,
-  executeBatch,
-  type HostRecipe,
-  PermitDesk,
-  readBatch,
-} from "@mesh/eval/node";
+import { type AskPermit, EvalHosts, executeBatch, type HostRecipe, PermitDesk, readBatch } from "@mesh/eval/node";
 
 import { AGENT_VERSION } from "../version.ts";
 import type { EvalEvent, EvalJob, PermitQuestion, RunEnd } from "./protocol.ts";
@@ -59,6 +53,7 @@ export class EvalJobs implements AsyncDisposable {
   async run(job: EvalJob, ports: BatchPorts, signal: AbortSignal): Promise<RunEnd> {
     const over = new AbortController();
     const ended = AbortSignal.any([signal, over.signal]);
+    setMaxListeners(0, ended);
     try {
       const batch = readBatch(job.batch);
       this.#hosts ??= this.#openHosts(job.scratchDir);

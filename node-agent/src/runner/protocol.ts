@@ -26,11 +26,10 @@ export interface RunJob {
 }
 
 /** What a runner needs to execute a batch of an eval. */
-export interface EvalJob
-  extends Pick<
-    RunJob,
-    "runId" | "epoch" | "workspaceId" | "connectors" | "env" | "bundleDigest" | "bundlePath"
-  > {
+export interface EvalJob extends Pick<
+  RunJob,
+  "runId" | "epoch" | "workspaceId" | "connectors" | "env" | "bundleDigest" | "bundlePath"
+> {
   /** The batch as it came, a JSON text. */
   readonly batch: string;
   /** Folder for the files of the workspace's evals; each runner makes its own in it. */
@@ -123,6 +122,9 @@ export type FromRunner =
     }
   | { readonly kind: "event"; readonly runId: string; readonly epoch: number; readonly event: EvalEvent }
   | { readonly kind: "end"; readonly runId: string; readonly epoch: number; readonly end: RunEnd };
+
+/** What a runner says of one of its runs. */
+export type FromRun = Extract<FromRunner, { readonly runId: string }>;
 
 /** Narrows what came over the channel; the other end is our own program, so its kind decides. */
 export function isFromRunner(value: unknown): value is FromRunner {

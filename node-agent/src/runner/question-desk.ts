@@ -34,10 +34,7 @@ export class QuestionDesk {
   for({ runId, epoch }: RunName): StatePort {
     return {
       call: (service, method, args, signal) =>
-        this.#ask(
-          (question) => ({ kind: "ask", runId, epoch, question, asked: { service, method, args } }),
-          signal,
-        ),
+        this.#ask((question) => ({ kind: "ask", runId, epoch, question, asked: { service, method, args } }), signal),
     };
   }
 

@@ -18,6 +18,7 @@ import type { AgentLog } from "../log.ts";
 import { programOf } from "../program.ts";
 import {
   type EvalEvent,
+  type FromRun,
   isFromRunner,
   type Job,
   type PermitQuestion,
@@ -160,9 +161,11 @@ export class RunnerProcess {
     // Its other runs go on; the next one gets a fresh process.
     if (message.kind === "stuck") this.isRetired = true;
     if (message.kind === "ready" || message.kind === "pong" || message.kind === "stuck") return;
-    const key = keyOf(message);
-    const listener = this.#runs.get(key);
-    if (listener === undefined) return;
+    const listener = this.#runs.get(keyOf(message));
+    if (listener !== undefined) this.#tell(listener, message);
+  }
+
+  #tell(listener: RunListener, message: FromRun): void {
     switch (message.kind) {
       case "started":
         listener.started();
@@ -184,7 +187,7 @@ export class RunnerProcess {
         return;
       }
       case "end":
-        this.#runs.delete(key);
+        this.#runs.delete(keyOf(message));
         listener.ended(message.end);
     }
   }
