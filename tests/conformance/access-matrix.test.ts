@@ -227,6 +227,8 @@ describe("another workspace", () => {
     const { share } = await post<{ share: { id: string } }>("/shares", { agent, access: "run" });
     const { document } = await post<{ document: { id: string } }>("/documents?name=a.txt", Buffer.from("text"));
     const { invitation } = await post<{ invitation: { id: string } }>("/invitations", {});
+    const wish = { workspace: "blue", assistant: "hello", draft: true };
+    const made = await mesh.api.call<{ eval: { id: string } }>("POST", "/v1/evals", wish);
     return {
       workspace: "blue",
       run: run.id,
@@ -244,6 +246,7 @@ describe("another workspace", () => {
       share: share.id,
       document: document.id,
       invitation: invitation.id,
+      eval: made.eval.id,
       template: "weekly",
       name: "MINE",
     };

@@ -108,6 +108,12 @@ export async function routeSamples(mesh: TestMesh): Promise<Readonly<Record<stri
     endpoint: `${mesh.api.url}/spare`,
   });
   const file = "?node=alpha&path=sample.txt";
+  const evalWish = { workspace: "default", assistant: "hello", cases: [{ id: "one", input: "hi" }], draft: true };
+  const newEval = async (): Promise<{ eval: string }> => ({
+    eval: (await post<{ eval: { id: string } }>("/v1/evals", evalWish)).eval.id,
+  });
+  const [anEval, stoppedEval, spareEval] = [await newEval(), await newEval(), await newEval()];
+  await post(`/v1/evals/${stoppedEval.eval}/cancel`, {});
   return {
     createJoinToken: { body: { uses: 2, labels: { a: "b" } } },
     joinNode: {
@@ -158,6 +164,18 @@ export async function routeSamples(mesh: TestMesh): Promise<Readonly<Record<stri
     listDeliveries: { path: hook },
     replayDelivery: { path: { ...hook, delivery: sent.delivery.id }, body: {} },
     removeWebhook: { path: hook },
+    pushEvalBundle: { path: blue, body: bundle },
+    planEval: { body: { workspace: "blue", cases: 2, runs: 3, placement: { mode: "each" } } },
+    createEval: { body: { ...evalWish, workspace: "blue", draft: false, settings: { runs: 2 } } },
+    listEvals: { query: "?workspace=blue&page_size=3" },
+    addEvalCases: { path: anEval, body: { at: 1, cases: [{ id: "two", input: "ho" }] } },
+    startEval: { path: anEval, body: {} },
+    getEval: { path: anEval },
+    listEvalCases: { path: anEval, query: "?at=1" },
+    listEvalResults: { path: anEval, query: "?page_size=2&brief=true" },
+    cancelEval: { path: anEval, body: {} },
+    resumeEval: { path: stoppedEval, body: {} },
+    removeEval: { path: spareEval },
     removeApp: { path: { ...blue, app: "demo" } },
     deleteWorkspace: { path: blue, query: "?force=true" },
     createToken: { body: { name: "other", scopes: ["read"], ttl_seconds: 60 } },

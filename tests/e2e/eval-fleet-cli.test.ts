@@ -4,9 +4,11 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 import { until } from "@mesh/kernel";
+import { CreateEvalRequest, EvalServiceService, type FollowEvalResponse } from "@mesh/proto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { TestMesh } from "../harness/test-mesh.ts";
+import { callGrpc } from "./grpc-call.ts";
 import { type Outcome, YaoHome } from "./yao-command.ts";
 
 const LIMIT = { timeout: 120_000 };
@@ -102,13 +104,18 @@ describe("an eval on devices", () => {
     expect(first.code, first.stderr + first.stdout).toBe(0);
     const page = readFileSync(join(app, "each.html"), "utf8");
     expect(page).toContain("Cases by device");
-    const again = await shell("yao agent eval echo @good.jsonl --nodes label=site=home --json");
+    const again = await shell("yao agent eval echo @good.jsonl --nodes label=site=home --json --watch");
     expect([again.code, again.stderr]).toEqual([0, expect.not.stringContaining("pushing")]);
     const events = again.stdout
       .trim()
       .split("\n")
       .map((line) => JSON.parse(line) as Row);
     expect(events.find(({ type }) => type === "test_result")).toMatchObject({ device: "beta", status: "passed" });
+    const [devices] = events.filter(({ type }) => type === "devices");
+    expect(devices?.["nodes"]).toEqual([
+      expect.objectContaining({ name: "alpha", state: "unfit", reason: "label site=home missing" }),
+      expect.objectContaining({ name: "beta", state: "active" }),
+    ]);
     const { evals } = JSON.parse((await shell("yao evals list --json")).stdout) as {
       readonly evals: readonly { readonly id: string; readonly state: string }[];
     };
@@ -179,5 +186,33 @@ describe("an eval on devices", () => {
     const resumed = await shell(`yao evals resume ${evals[0]?.id} --follow -o whole.jsonl`);
     expect(resumed.code, resumed.stderr + resumed.stdout).toBe(0);
     expect(resultsOf("whole.jsonl")).toHaveLength(12);
+  });
+
+  test("made over gRPC is followed over gRPC, and read over HTTP, as one", LIMIT, async () => {
+    const target = { address: mesh.grpcAddress, token: mesh.api.token };
+    await shell("yao app push . --name mine");
+    const request = CreateEvalRequest.fromPartial({
+      workspace: "default",
+      assistant: "echo",
+      cases: GOOD,
+      settings: { runs: 3 },
+    });
+    const made = (await callGrpc(target, { service: EvalServiceService, method: "createEval" }, request)) as {
+      readonly eval: { readonly id: string; readonly app: string };
+    };
+    expect(made.eval.app).toBe("mine");
+    const { id } = made.eval;
+    const follow = { eval: id, after_seq: 0, brief: false };
+    const told = (await callGrpc(
+      target,
+      { service: EvalServiceService, method: "followEval" },
+      follow,
+    )) as readonly FollowEvalResponse[];
+    const last = told.at(-1)?.event;
+    expect(last?.$case === "eval" ? last.value : {}).toMatchObject({ state: "ended", counts: { total: 3, passed: 3 } });
+    const page = await mesh.api.call<{ results: readonly object[] }>("GET", `/v1/evals/${id}/results`);
+    const results = told.flatMap(({ event }) => (event?.$case === "result" ? [event.value] : []));
+    expect(JSON.parse(JSON.stringify(results))).toEqual(page.results);
+    expect(page.results).toHaveLength(3);
   });
 });

@@ -238,6 +238,13 @@ describe("a draft", () => {
     expect(audit.map((row) => row["action"])).toEqual(["eval.create", "eval.start"]);
   });
 
+  test("that was cancelled can be gone on with: it starts then", async () => {
+    const draft = await made({ draft: true });
+    await api.cancelEval({ eval: draft.id }, admin);
+    const { eval: resumed } = await api.resumeEval({ eval: draft.id, retry_errors: false }, admin);
+    expect(resumed).toMatchObject({ state: "running", counts: { total: 2 }, suite: (await made()).suite });
+  });
+
   test("can be cancelled and removed; a running one cannot be removed", async () => {
     const draft = await made({ cases: [], draft: true });
     expect((await api.cancelEval({ eval: draft.id }, admin)).eval).toMatchObject({

@@ -43,56 +43,65 @@ const DEFAULT_RESULTS = 100;
 
 /** Builds the handlers. */
 export function createEvalApi(deps: EvalApiDeps): EvalApi {
-  const { store } = deps;
+  return { ...changing(deps), ...reading(deps) };
+}
+
+type Reading = "planEval" | "listEvals" | "getEval" | "listEvalCases" | "listEvalResults" | "followEval";
+
+function changing(deps: EvalApiDeps): Omit<EvalApi, Reading> {
   return {
     pushEvalBundle: (request, call) => pushEvalBundle(deps, request, call),
-    planEval: (request, call) => planEval(deps, request, call),
     createEval: async (request, call) => ({ eval: await createEval(deps, request, call) }),
     addEvalCases: async (request, call) => ({ cases: await addEvalCases(deps, request, call) }),
     startEval: async ({ eval: id }, call) => ({
       eval: await change(deps, id, call, { action: "start", work: startNow }),
     }),
-    listEvals: async (request, { caller }) => {
-      const workspace = await deps.access.workspace(caller, request.workspace, "read");
-      const { assistant, state, page_token: before } = request;
-      const limit = request.page_size === 0 ? DEFAULT_PAGE : request.page_size;
-      const rows = await listEvals(store.sql, { workspaceId: workspace.id, assistant, state, before, limit });
-      return { evals: await listed(deps, rows), next_page_token: rows.length === limit ? (rows.at(-1)?.id ?? "") : "" };
-    },
-    getEval: async ({ eval: id }, call) => ({ eval: await readEval(deps, await allowed(deps, id, call, "read")) }),
     cancelEval: async ({ eval: id }, call) => {
       const actor = actorOf(call.caller);
       const work = (tx: Tx, evalId: string): Promise<void> => cancelEval(tx, evalId, actor);
       return { eval: await change(deps, id, call, { action: "cancel", work }) };
     },
     resumeEval: async ({ eval: id, retry_errors: retryErrors }, call) => {
-      const work = (tx: Tx, evalId: string): Promise<void> => resumeEval(tx, evalId, { retryErrors });
+      const work = async (tx: Tx, evalId: string): Promise<void> => {
+        await setSuite(tx, evalId);
+        await resumeEval(tx, evalId, { retryErrors });
+      };
       return { eval: await change(deps, id, call, { action: "resume", work }) };
     },
     removeEval: async ({ eval: id }, call) => {
       const row = await allowed(deps, id, call, "write");
-      await store.sql.begin(async (tx) => {
+      await deps.store.sql.begin(async (tx) => {
         await removeEval(tx, id);
         await audit(deps, tx, call, { action: "remove", row });
       });
       deps.changed(id);
       return {};
     },
+  };
+}
+
+function reading(deps: EvalApiDeps): Pick<EvalApi, Reading> {
+  const { sql } = deps.store;
+  return {
+    planEval: (request, call) => planEval(deps, request, call),
+    listEvals: async (request, { caller }) => {
+      const workspace = await deps.access.workspace(caller, request.workspace, "read");
+      const { assistant, state, page_token: before } = request;
+      const limit = request.page_size === 0 ? DEFAULT_PAGE : request.page_size;
+      const rows = await listEvals(sql, { workspaceId: workspace.id, assistant, state, before, limit });
+      return { evals: await listed(deps, rows), next_page_token: rows.length === limit ? (rows.at(-1)?.id ?? "") : "" };
+    },
+    getEval: async ({ eval: id }, call) => ({ eval: await readEval(deps, await allowed(deps, id, call, "read")) }),
     listEvalCases: async ({ eval: id, at, page_size: size }, call) => {
       await allowed(deps, id, call, "read");
-      const bodies = await listCases(store.sql, id, at, size === 0 ? DEFAULT_RESULTS : size);
+      const bodies = await listCases(sql, id, at, size === 0 ? DEFAULT_RESULTS : size);
       return { cases: bodies.map((body) => JSON.parse(body) as Record<string, unknown>) };
     },
     listEvalResults: async (request, call) => {
       await allowed(deps, request.eval, call, "read");
-      const rows = await listResults(store.sql, {
-        evalId: request.eval,
-        afterSeq: request.after_seq,
-        limit: request.page_size === 0 ? DEFAULT_RESULTS : request.page_size,
-        caseId: request.case_id,
-        status: request.status,
-        node: request.node,
-      });
+      const { eval: evalId, after_seq: afterSeq, case_id: caseId, status, node } = request;
+      const limit = request.page_size === 0 ? DEFAULT_RESULTS : request.page_size;
+      const rows = await listResults(sql, { evalId, afterSeq, limit, caseId, status, node });
       return { results: rows.map((row) => toResult(row, request.brief)), next_after_seq: rows.at(-1)?.seq ?? 0 };
     },
     followEval: async function* follow(request, call) {
@@ -191,15 +200,21 @@ function requireUnits(cases: number, runs: number, copies: number): void {
   );
 }
 
-/** The digest of the suite is the one that a local eval of the same cases has. */
 async function startNow(tx: Tx, evalId: string): Promise<void> {
+  await setSuite(tx, evalId);
+  await startEval(tx, evalId);
+}
+
+/** Gives the suite the digest that a local eval of the same cases has; once. */
+async function setSuite(tx: Tx, evalId: string): Promise<void> {
   await tx`
     UPDATE evals SET suite = left(encode(sha256((
-      SELECT coalesce(string_agg(convert_to(c.case_id, 'UTF8') || '\\x00'::bytea || convert_to(c.hash || E'\\n', 'UTF8'), ''::bytea
-        ORDER BY c.ordinal), ''::bytea)
+      SELECT string_agg(convert_to(c.case_id, 'UTF8') || '\\x00'::bytea || convert_to(c.hash || E'\\n', 'UTF8'), ''::bytea
+        ORDER BY c.ordinal)
       FROM eval_cases c WHERE c.eval_id = ${evalId}
-    )), 'hex'), 16) WHERE id = ${evalId} AND state = 'draft'`;
-  await startEval(tx, evalId);
+    )), 'hex'), 16)
+    WHERE id = ${evalId} AND suite = '' AND state IN ('draft', 'cancelled')
+      AND EXISTS (SELECT 1 FROM eval_cases c WHERE c.eval_id = ${evalId})`;
 }
 
 interface Change {

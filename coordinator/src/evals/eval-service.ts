@@ -97,7 +97,7 @@ export async function resumeEval(
   if (row.state === "cancelling") {
     throw new MeshError("failed_precondition", `eval ${evalId} is being cancelled; go on with it once it has stopped`);
   }
-  if (row.cases === 0) await startAnew(tx, evalId);
+  if (row.total === 0) await startAnew(tx, evalId);
   const reopened = await reopenUnits(tx, evalId, retryErrors);
   const left = row.total - row.settled + reopened;
   const wasMade = row.total > 0;
@@ -121,7 +121,7 @@ export async function removeEval(tx: Tx, evalId: string): Promise<void> {
   await tx`DELETE FROM evals WHERE id = ${evalId}`;
 }
 
-// It was cancelled as a draft: its cases were never counted, its units never made.
+// It was cancelled before its units were made.
 async function startAnew(tx: Tx, evalId: string): Promise<void> {
   await tx`UPDATE evals SET state = 'draft' WHERE id = ${evalId}`;
   await startEval(tx, evalId);

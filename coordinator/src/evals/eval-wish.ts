@@ -1,7 +1,7 @@
 /** What a request asks of an eval, as it is stored: every value is set. Pure. */
 
 import { isObject, type JsonObject, MeshError } from "@mesh/kernel";
-import type { EvalPlacement, EvalSettings } from "@mesh/proto";
+import { type EvalPlacement, EvalSettings } from "@mesh/proto";
 
 import type { StoredEvalPlacement, StoredEvalSettings } from "./eval-row.ts";
 
@@ -32,27 +32,19 @@ function modeOf(mode: string): StoredEvalPlacement["mode"] {
   throw new MeshError("invalid_argument", `placement.mode must be spread, each, mirror or sticky, not "${mode}"`);
 }
 
+const NO_WISH = EvalSettings.fromPartial({});
+
 /** Throws `invalid_argument` for a context that is none. */
-export function settingsOf(wish: EvalSettings | undefined): StoredEvalSettings {
-  const texts = {
-    connector: wish?.connector ?? "",
-    user: wish?.user ?? "",
-    team: wish?.team ?? "",
-    locale: wish?.locale ?? "",
-    simulator: wish?.simulator ?? "",
-    before_all: wish?.before_all ?? "",
-    after_all: wish?.after_all ?? "",
-  };
+export function settingsOf(wish: EvalSettings = NO_WISH): StoredEvalSettings {
+  const { retries = DEFAULT_RETRIES, duplicate_stragglers: duplicates = true, context, ...rest } = wish;
   return {
-    ...texts,
-    runs: wish?.runs || 1,
-    parallel: wish?.parallel || 1,
-    timeout_ms: wish?.timeout_ms || DEFAULT_TIMEOUT_MS,
-    retries: wish?.retries ?? DEFAULT_RETRIES,
-    fail_fast: wish?.fail_fast ?? false,
-    context: contextOf(wish?.context),
-    requests_per_minute: wish?.requests_per_minute ?? 0,
-    duplicate_stragglers: wish?.duplicate_stragglers ?? true,
+    ...rest,
+    runs: wish.runs || 1,
+    parallel: wish.parallel || 1,
+    timeout_ms: wish.timeout_ms || DEFAULT_TIMEOUT_MS,
+    retries,
+    context: contextOf(context),
+    duplicate_stragglers: duplicates,
   };
 }
 

@@ -67,31 +67,46 @@ export async function* followEvents(
   const backoff = new Backoff(clock, { firstMs: 250, maxMs: 5000 });
   let cursor = options.afterSeq ?? 0;
   let isPatient = options.isPatient ?? false;
-  let isLost = false;
+  const connection = new Connection(options.onConnection);
   while (!options.signal.aborted) {
     try {
       for await (const frame of readOnce({ ...source, afterSeq: cursor, signal: options.signal })) {
         if (frame.kind === "end") return;
         isPatient = true;
-        if (isLost) options.onConnection?.(undefined);
-        isLost = false;
+        connection.isBack();
         backoff.succeeded();
-        if (frame.event.kind === source.stateKind) {
-          yield frame.event;
-          continue;
-        }
-        if (frame.event.seq <= cursor) continue;
-        cursor = frame.event.seq;
-        yield frame.event;
+        const { event } = frame;
+        if (event.kind !== source.stateKind && event.seq <= cursor) continue;
+        cursor = Math.max(cursor, event.seq);
+        yield event;
       }
     } catch (error) {
       if (options.signal.aborted) return;
       const failure = MeshError.from(error);
       if (!isPatient || !isTransient(failure)) throw failure;
-      if (!isLost) options.onConnection?.(failure);
-      isLost = true;
+      connection.isLost(failure);
     }
     await backoff.wait(options.signal);
+  }
+}
+
+/** Tells once that a connection is lost, and once that it is back. */
+class Connection {
+  readonly #tell: FollowOptions["onConnection"];
+  #wasLost = false;
+
+  constructor(tell: FollowOptions["onConnection"]) {
+    this.#tell = tell;
+  }
+
+  isLost(failure: MeshError): void {
+    if (!this.#wasLost) this.#tell?.(failure);
+    this.#wasLost = true;
+  }
+
+  isBack(): void {
+    if (this.#wasLost) this.#tell?.(undefined);
+    this.#wasLost = false;
   }
 }
 

@@ -1,23 +1,15 @@
 /** `yao evals`: looks at evals on devices, follows, cancels, resumes, reports and removes them. */
 
-import { randomBytes } from "node:crypto";
-import { rm } from "node:fs/promises";
-import { extname, join, resolve } from "node:path";
-import { tmpdir } from "node:os";
-
-import type { EvalReporter } from "@mesh/eval/local";
-import { MeshError } from "@mesh/kernel";
 import type { CancelEvalResponse, Eval, ListEvalsResponse, ResumeEvalResponse } from "@mesh/proto";
 import type { Command } from "commander";
 
-import { type Cli, clientOf, type CommonFlags, print, targetOf, type WorkspaceFlags } from "../cli.ts";
+import { clientOf, type CommonFlags, print, targetOf, type WorkspaceFlags } from "../cli.ts";
 import { apiPath, Client } from "../client/client.ts";
 import { type Builder, group, leaf, whole, WORKSPACE_FLAG } from "../command.ts";
-import { endOf, followResults, readCases, readEval, startRowOf, storedResults } from "../eval/eval-follow.ts";
-import { devicesText, EvalWatch } from "../eval/eval-watch.ts";
-import { LiveOutput } from "../terminal/live-output.ts";
+import { readEval } from "../eval/eval-follow.ts";
+import { type FollowFlags, reportEval, type ReportFlags, showEvalLive } from "../eval/eval-show.ts";
+import { devicesText } from "../eval/eval-watch.ts";
 import { fields, table } from "../terminal/table.ts";
-import { packageVersion } from "./version.ts";
 
 interface ListFlags extends WorkspaceFlags {
   readonly assistant?: string;
@@ -26,19 +18,9 @@ interface ListFlags extends WorkspaceFlags {
   readonly cursor?: string;
 }
 
-interface FollowFlags extends CommonFlags {
-  readonly output?: string;
-  readonly verbose?: boolean;
-  readonly watch?: boolean;
-}
-
 interface ResumeFlags extends FollowFlags {
   readonly retryErrors?: boolean;
   readonly follow?: boolean;
-}
-
-interface ReportFlags extends CommonFlags {
-  readonly output?: string;
 }
 
 const OUTPUT_FLAG = { flags: "-o, --output <file>", text: "report: .jsonl, .json, .md, .html or .xml" };
@@ -58,7 +40,7 @@ export function evalsCommand(builder: Builder): Command {
       text: "Watch an eval from its beginning to its end, as `yao agent eval` shows it. Leaving does not stop it.",
       examples: ["yao evals follow eval_01j8x5k2m3n4p5q6r7s8t9v0w1 -o report.html"],
       flags: FOLLOW_FLAGS,
-      action: (cli, args, flags) => follow(cli, args[0] ?? "", flags),
+      action: (cli, args, flags) => showEvalLive(cli, args[0] ?? "", flags),
     }),
     leaf<CommonFlags>(builder, {
       name: "cancel <eval>",
@@ -186,7 +168,7 @@ function resumeCommand(builder: Builder): Command {
       const id = args[0] ?? "";
       const body = { retry_errors: flags.retryErrors === true };
       const answer = await clientOf(cli, flags).post<ResumeEvalResponse>(apiPath`/v1/evals/${id}/resume`, { body });
-      if (flags.follow === true) return follow(cli, id, flags);
+      if (flags.follow === true) return showEvalLive(cli, id, flags);
       print(cli, flags, answer, () => `${id} ${answer.eval?.state ?? "goes on"}\n`);
       return undefined;
     },
@@ -202,100 +184,6 @@ function reportCommand(builder: Builder): Command {
       "yao evals report eval_01j8x5k2m3n4p5q6r7s8t9v0w1 -o log.jsonl",
     ],
     flags: [OUTPUT_FLAG],
-    action: (cli, args, flags) => report(cli, args[0] ?? "", flags),
+    action: (cli, args, flags) => reportEval(cli, args[0] ?? "", flags),
   });
-}
-
-async function report(cli: Cli, id: string, flags: ReportFlags): Promise<undefined> {
-  const { output } = flags;
-  const isPrinted = output === undefined && flags.json === true;
-  if (output === undefined && !isPrinted) {
-    throw new MeshError("invalid_argument", "say where the report goes with -o FILE, or print it with --json");
-  }
-  const { ConsoleReport, RemoteBook, writeReport } = await import("@mesh/eval/local");
-  const client = clientOf(cli, flags);
-  const state = await readEval(client, id);
-  const start = startRowOf(state, packageVersion());
-  const scratch = join(tmpdir(), `yao-report-${randomBytes(6).toString("hex")}`);
-  const isLog = output !== undefined && isLogPath(output);
-  const log = isLog ? resolve(output) : `${scratch}.jsonl`;
-  try {
-    const reporter = new ConsoleReport(() => undefined, { isVerbose: false });
-    const book = new RemoteBook({ start, cases: [], reporter, clock: cli.clock, log });
-    for await (const { ordinal, result } of storedResults(client, id)) book.add(ordinal, result);
-    const summary = book.end(endOf(state, cli.clock.now()));
-    if (isLog) cli.terminal.out(`${log}\n`);
-    else if (output !== undefined) {
-      await writeReport({ log, start, summary }, resolve(output));
-      print(cli, flags, { output: resolve(output), summary }, () => `${resolve(output)}\n`);
-    } else await printReport(cli, { log, start, summary });
-  } finally {
-    if (!isLog) await rm(log, { force: true });
-  }
-  return undefined;
-}
-
-async function printReport(
-  cli: Cli,
-  source: Parameters<typeof import("@mesh/eval/local").printJsonReport>[0],
-): Promise<void> {
-  const { printJsonReport } = await import("@mesh/eval/local");
-  await printJsonReport(source, (text) => cli.terminal.out(text));
-}
-
-function isLogPath(path: string): boolean {
-  return [".jsonl", ".ndjson"].includes(extname(path).toLowerCase());
-}
-
-async function follow(cli: Cli, id: string, flags: FollowFlags): Promise<number> {
-  const { casesOf, ConsoleReport, EventReport, exitCodeOf, planOf, RemoteBook } = await import("@mesh/eval/local");
-  const client = clientOf(cli, flags);
-  const first = await readEval(client, id);
-  const start = startRowOf(first, packageVersion());
-  const { cases } = casesOf(await readCases(client, id), id, simulatorOf(first));
-  const live = new LiveOutput(cli.terminal, cli.clock);
-  const isJson = flags.json === true;
-  const isVerbose = flags.verbose === true;
-  const write = (text: string): void => live.write(text);
-  const progress = (line: string): void => live.progress(line);
-  const reporter: EvalReporter = isJson
-    ? new EventReport(write, { isVerbose })
-    : new ConsoleReport(write, { isVerbose, progress });
-  const watch = new EvalWatch({ cli, client, isOurs: false, showsDevices: flags.watch === true, isJson, live });
-  watch.begun(first);
-  const output = flags.output === undefined ? undefined : resolve(flags.output);
-  const log = output === undefined ? undefined : isLogPath(output) ? output : `${output}.partial.jsonl`;
-  try {
-    reporter.onPlan(planOf(start, { cases, isDirect: false, parallel: first.settings?.parallel ?? 1 }));
-    const book = new RemoteBook({ start, cases, reporter, clock: cli.clock, ...(log === undefined ? {} : { log }) });
-    const onEval = (state: Eval): void => watch.changed(state);
-    const onConnection = (lost: MeshError | undefined): void =>
-      cli.terminal.progress(lost === undefined ? "connected again" : `connection lost, trying again: ${lost.message}`);
-    const followed = followResults({ client, clock: cli.clock, id, signal: watch.signal, onEval, onConnection });
-    for await (const { ordinal, result } of followed) book.add(ordinal, result);
-    const end = endOf(watch.signal.aborted ? first : await readEval(client, id), cli.clock.now());
-    const summary = book.end(end);
-    reporter.onEnd(summary, [...(end.error === undefined ? [] : [end.error]), ...end.warnings]);
-    if (output !== undefined && log !== undefined) await writeOutput({ log, start, summary }, output, reporter);
-    return watch.exitCode(exitCodeOf(summary, end, watch.signal));
-  } finally {
-    live.close();
-    watch.close();
-  }
-}
-
-type Source = Parameters<typeof import("@mesh/eval/local").writeReport>[0];
-
-async function writeOutput(source: Source, output: string, reporter: EvalReporter): Promise<void> {
-  if (source.log !== output) {
-    const { writeReport } = await import("@mesh/eval/local");
-    await writeReport(source, output);
-    if (source.summary.complete) await rm(source.log, { force: true });
-    else reporter.onFile(source.log);
-  }
-  reporter.onFile(output);
-}
-
-function simulatorOf({ settings }: Eval): { readonly simulator?: string } {
-  return settings === undefined || settings.simulator === "" ? {} : { simulator: settings.simulator };
 }

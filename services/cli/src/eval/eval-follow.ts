@@ -1,9 +1,8 @@
 /** What a coordinator tells about an eval: its results as the local log has them, and how it is. */
 
 import type { CaseResult, RemoteEnd, RemoteResult, RemoteStart, StartRow } from "@mesh/eval/local";
-import { type Clock, isObject, type Json } from "@mesh/kernel";
+import { type Clock, isObject, type Json, MeshError } from "@mesh/kernel";
 import type { Eval, EvalResult, GetEvalResponse, ListEvalCasesResponse, ListEvalResultsResponse } from "@mesh/proto";
-import { MeshError } from "@mesh/kernel";
 
 import { apiPath, type Client } from "../client/client.ts";
 import { followEvents } from "../client/event-stream.ts";
@@ -82,7 +81,7 @@ export async function readCases(client: Client, id: string): Promise<readonly Js
       query: { at: all.length, page_size: PAGE },
     });
     if (page.cases.length === 0) return all;
-    for (const each of page.cases) all.push(each as Json);
+    for (const each of page.cases) all.push(each);
   }
 }
 

@@ -18,6 +18,7 @@ export {
   type RemoteSuite,
   runRemoteEval,
 } from "./remote-eval.ts";
+export type { ReportSource } from "../report/report-source.ts";
 export { printJsonReport, writeReport } from "./write-report.ts";
 export { casesOf } from "../load/load-cases.ts";
 export { readContextFile, readEvalApp } from "./prepare.ts";
