@@ -1,10 +1,12 @@
 /**
- * The service worker: the page opens without a network.
+ * The service worker: the page opens without a network, and notifications are shown without the page.
  *
  * S1  The API is never cached: what is under /v1 goes to the network, or fails.
  * S2  Files with a hash in their name never change, so the cache answers first.
  * S3  A new version waits until the page asks for it, then all tabs get it at once.
  */
+
+import { servePush } from "./push.ts";
 
 /** Which build this is. */
 export type Build = string;
@@ -35,6 +37,8 @@ self.addEventListener("activate", (event) => {
 self.addEventListener("message", (event) => {
   if (event.data === "activate") void self.skipWaiting();
 });
+
+servePush(self);
 
 self.addEventListener("fetch", (event) => {
   const { request } = event;

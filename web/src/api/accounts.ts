@@ -17,8 +17,12 @@ import type {
   GetInvitationResponse,
   GetLoginOptionsRequest,
   GetLoginOptionsResponse,
+  GetPushKeyRequest,
+  GetPushKeyResponse,
   ListInvitationsRequest,
   ListInvitationsResponse,
+  ListPushSubscriptionsRequest,
+  ListPushSubscriptionsResponse,
   ListSessionsRequest,
   ListSessionsResponse,
   ListUsersRequest,
@@ -27,8 +31,14 @@ import type {
   LogInResponse,
   LogOutRequest,
   LogOutResponse,
+  PutPushSubscriptionRequest,
+  PutPushSubscriptionResponse,
+  RemovePushSubscriptionRequest,
+  RemovePushSubscriptionResponse,
   RevokeInvitationRequest,
   RevokeInvitationResponse,
+  TestPushRequest,
+  TestPushResponse,
   UpdateAccountRequest,
   UpdateAccountResponse,
   UpdateUserRequest,
@@ -63,6 +73,30 @@ export const listSessions = endpoint<ListSessionsRequest, ListSessionsResponse>(
 
 /** Logs one browser out. */
 export const endSession = endpoint<EndSessionRequest, EndSessionResponse>()("DELETE", "/v1/account/sessions/{session}");
+
+/** The key that this browser subscribes with. */
+export const getPushKey = endpoint<GetPushKeyRequest, GetPushKeyResponse>()("GET", "/v1/account/push/key");
+
+/** The browsers that get one's notifications. */
+export const listPushSubscriptions = endpoint<ListPushSubscriptionsRequest, ListPushSubscriptionsResponse>()(
+  "GET",
+  "/v1/account/push",
+);
+
+/** Sends one's notifications to this browser. */
+export const putPushSubscription = endpoint<PutPushSubscriptionRequest, PutPushSubscriptionResponse>()(
+  "PUT",
+  "/v1/account/push",
+);
+
+/** Sends them to a browser no more. */
+export const removePushSubscription = endpoint<RemovePushSubscriptionRequest, RemovePushSubscriptionResponse>()(
+  "DELETE",
+  "/v1/account/push/{subscription}",
+);
+
+/** Sends one to try it. */
+export const testPush = endpoint<TestPushRequest, TestPushResponse>()("POST", "/v1/account/push/{subscription}/test");
 
 /** Makes a link that lets people join a workspace. */
 export const createInvitation = endpoint<CreateInvitationRequest, CreateInvitationResponse>()(

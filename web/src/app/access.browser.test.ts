@@ -40,6 +40,7 @@ const ROUTES = [
   ["/assistants", "main li"],
   ["/assistants/reporter", "details"],
   ["/settings", "main li"],
+  ["/settings/notifications", "h2"],
   ["/settings/workspace", "main code"],
   ["/settings/members", "main li"],
   ["/settings/connectors", "main li"],

@@ -2,6 +2,9 @@
 
 const PREFIX = "yao.";
 
+/** That this browser gets notifications: whose, and of what. */
+export const PUSH_KEPT = "push";
+
 /** What is remembered under this name. */
 export function readKept(name: string): string | undefined {
   try {

@@ -7,7 +7,7 @@ import { getAccount, logIn, logOut, updateAccount } from "../api/accounts.ts";
 import { setCsrfToken, setOnUnauthenticated } from "../api/client.ts";
 import { ApiError, isRecord } from "../api/error.ts";
 import { localeOf, useLocale } from "../i18n/locale.ts";
-import { readKept } from "./kept.ts";
+import { PUSH_KEPT, readKept, writeKept } from "./kept.ts";
 import { themeOf, useTheme } from "./theme.ts";
 
 interface SessionState {
@@ -66,6 +66,7 @@ export async function enterWith(request: { name?: string; password?: string; cod
 export async function endSession(): Promise<void> {
   await logOut({});
   useSession.getState().leave();
+  writeKept(PUSH_KEPT, undefined);
   if ("caches" in globalThis) await caches.delete("last-board");
 }
 

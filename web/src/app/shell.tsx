@@ -17,6 +17,7 @@ import { Page } from "../ui/page.tsx";
 import { Empty, Loaded, Skeleton } from "../ui/state.tsx";
 import { ErrorBoundary } from "./error-boundary.tsx";
 import { FirstWorkspace } from "./first-workspace.tsx";
+import { PUSH_KEPT, readKept } from "./kept.ts";
 import { Navigation } from "./navigation.tsx";
 import { PAGES } from "./pages.ts";
 import { useSession } from "./session.ts";
@@ -99,6 +100,9 @@ function Frame(): ReactNode {
   const say = useText();
   const [place] = useLocation();
   useKeyboard();
+  useEffect(() => {
+    if (readKept(PUSH_KEPT) !== undefined) void import("./push.ts").then(({ resumePush }) => resumePush());
+  }, []);
   return (
     <div className={style.frame}>
       <a className={style.skip} href="#main" onClick={focusMain}>

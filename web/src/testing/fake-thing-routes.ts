@@ -212,9 +212,41 @@ const AGENT = {
   updated_at: AT,
 };
 
+// A point of P-256, which a browser looks at before it subscribes.
+const PUSH_KEY = "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4";
+const PUSH = {
+  id: "push_1",
+  kinds: [],
+  user_agent: "Firefox",
+  service: "push.example",
+  created_at: AT,
+  error: "",
+  is_current: false,
+};
+
 const SETTINGS: readonly Row[] = [
   ["GET", /^\/v1\/account\/sessions$/, () => ({ sessions: [SESSION] })],
   ["PUT", /^\/v1\/account\/password$/, () => ({})],
+  ["GET", /^\/v1\/account\/push\/key$/, () => ({ public_key: PUSH_KEY })],
+  ["GET", /^\/v1\/account\/push$/, ({ things }) => ({ subscriptions: things.pushes })],
+  [
+    "PUT",
+    /^\/v1\/account\/push$/,
+    ({ things }, _path, { kinds }) => {
+      const subscription = { ...PUSH, kinds: texts(kinds), is_current: true };
+      things.pushes = [...things.pushes.filter(({ is_current }) => !is_current), subscription];
+      return { subscription };
+    },
+  ],
+  [
+    "DELETE",
+    /^\/v1\/account\/push\/([^/]+)$/,
+    ({ things }, [id]) => {
+      things.pushes = things.pushes.filter((one) => one.id !== id);
+      return {};
+    },
+  ],
+  ["POST", /^\/v1\/account\/push\/[^/]+\/test$/, () => ({ delivered: false, error: "answered with 503" })],
   ["GET", /^\/v1\/workspaces\/([^/]+)$/, (_state, [id]) => ({ workspace: { id, name: "home", created_at: AT } })],
   ["GET", /^\/v1\/workspaces\/[^/]+\/members$/, () => ({ members: [{ user: "ada", role: "owner" }] })],
   ["GET", /^\/v1\/workspaces\/[^/]+\/invitations$/, () => ({ invitations: [] })],

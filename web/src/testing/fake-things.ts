@@ -1,6 +1,6 @@
 /** What the fake coordinator knows besides tasks: devices, documents, files, settings and the like. */
 
-import type { Connector, Document, File, Node, Secret, Token, Webhook } from "@mesh/proto";
+import type { Connector, Document, File, Node, PushSubscription, Secret, Token, Webhook } from "@mesh/proto";
 
 const AT = "2026-11-30T12:00:00.000Z";
 
@@ -131,5 +131,6 @@ export class FakeThings {
   webhooks: Webhook[] = [
     { id: "whk_1", url: "https://hooks.example/a", events: [], disabled: false, reason: "", created_at: AT },
   ];
+  pushes: PushSubscription[] = [];
   secrets: Secret[] = [{ name: "API_KEY", updated_at: AT, updated_by: "ada" }];
 }

@@ -8,6 +8,7 @@ import { AccountSection } from "./account-section.tsx";
 import { AuditSection } from "./audit-section.tsx";
 import { ConnectorsSection } from "./connectors-section.tsx";
 import { MembersSection } from "./members-section.tsx";
+import { NotificationsSection } from "./notifications-section.tsx";
 import style from "./settings.module.css";
 import { useText } from "./text.ts";
 import { TokensSection } from "./tokens-section.tsx";
@@ -16,6 +17,7 @@ import { WorkspaceSection } from "./workspace-section.tsx";
 
 const SECTIONS = {
   account: AccountSection,
+  notifications: NotificationsSection,
   workspace: WorkspaceSection,
   members: MembersSection,
   connectors: ConnectorsSection,
@@ -25,7 +27,16 @@ const SECTIONS = {
 } as const satisfies Readonly<Record<string, ComponentType>>;
 
 type Name = keyof typeof SECTIONS;
-const NAMES: readonly Name[] = ["account", "workspace", "members", "connectors", "tokens", "webhooks", "audit"];
+const NAMES: readonly Name[] = [
+  "account",
+  "notifications",
+  "workspace",
+  "members",
+  "connectors",
+  "tokens",
+  "webhooks",
+  "audit",
+];
 
 /** The page. */
 export default function SettingsPage(): ReactNode {
