@@ -37,5 +37,6 @@ export {
   StatePart,
   StateRequest,
   WantedText,
+  SteerCommand,
   WorkItem,
 } from "./gen/yao/mesh/v1/wire.ts";

@@ -20,6 +20,7 @@ import { insertActivity } from "../board/task-store.ts";
 import { keyOf } from "../board/task-view.ts";
 import type { AppApi, Call } from "../gateway/operation.ts";
 import type { AgentsApi } from "../gateway/api/agent.ts";
+import { defaultAssistant } from "../runs/default-assistant.ts";
 import { findAssistants } from "../runs/run-api-store.ts";
 import { type AgentDraft, agentIdOf, draftAgent, type SaidMessage } from "./agent-draft.ts";
 import {
@@ -30,6 +31,7 @@ import {
   listAgentVersions,
   putAgent,
   readBundleBytes,
+  newestAssistant,
 } from "./agent-store.ts";
 
 /** What the handlers use. */
@@ -162,19 +164,17 @@ async function sourceFiles(
   { store }: AgentApiDeps,
   task: TaskRow,
 ): Promise<{ readonly files: AppFiles; readonly assistantId: string }> {
-  if (task.assistant === "") {
-    throw new MeshError(
-      "failed_precondition",
-      `task ${keyOf(task.number)} has no assistant yet; set one and run it first`,
-    );
-  }
-  const key = { workspaceId: task.workspace_id, id: task.assistant };
+  const assistantId =
+    task.assistant === ""
+      ? ((await newestAssistant(store.sql, task.id)) ?? (await defaultAssistant(store.sql, task.workspace_id)))
+      : task.assistant;
+  const key = { workspaceId: task.workspace_id, id: assistantId };
   const [assistant] = await findAssistants(store.sql, [key]);
   const bytes = assistant === undefined ? undefined : await readBundleBytes(store.sql, assistant.bundleDigest);
   if (bytes === undefined) {
-    throw new MeshError("failed_precondition", `assistant ${task.assistant} of the task is gone; choose another one`);
+    throw new MeshError("failed_precondition", `assistant ${assistantId} of the task is gone; choose another one`);
   }
-  return { files: readBundle(bytes), assistantId: task.assistant };
+  return { files: readBundle(bytes), assistantId };
 }
 
 function shownFiles(files: AppFiles): AgentFile[] {

@@ -92,3 +92,10 @@ export async function documentsOfTask(
     SELECT d.path, left(d.text, 65536) AS text FROM documents d
     WHERE d.task_id = ${taskId} AND d.status = 'indexed' AND d.source = 'run' ORDER BY d.path LIMIT 20`;
 }
+
+/** The assistant of the newest run of a task; undefined when it has none. */
+export async function newestAssistant(sql: Sql, taskId: string): Promise<string | undefined> {
+  const [row] = await sql<{ assistant_id: string }[]>`
+    SELECT assistant_id FROM runs WHERE task_id = ${taskId} ORDER BY id DESC LIMIT 1`;
+  return row?.assistant_id;
+}

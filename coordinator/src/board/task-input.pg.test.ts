@@ -67,7 +67,8 @@ test("I1 the same work again has the same files, and its message shows them", as
   expect(again?.options.messages?.[0]?.content).toEqual([text("Read this"), file(id)]);
   expect(again?.input).toBe(before?.input);
   const { messages } = await board.tasks.listTaskMessages({ task: task.id, before_seq: 0, limit: 0 }, board.admin);
-  expect(messages.map(({ message }) => (message?.["props"] as { uploads?: string[] }).uploads)).toEqual([[id], [id]]);
+  const props = { uploads: [id] };
+  expect(messages).toMatchObject([{ message: { props } }, { message: { props } }]);
 });
 
 test("I3 what one run cannot carry starts the next one, and nothing is lost or said twice", async () => {

@@ -1,7 +1,14 @@
 /** Commands of the coordinator, mapped to what the parts of this node do. Repeating one is harmless. */
 
 import { errorText } from "@mesh/kernel";
-import { Command, CommandAnswer, type FileCommand, type RunLease, type RunProgress } from "@mesh/proto/wire";
+import {
+  Command,
+  CommandAnswer,
+  type FileCommand,
+  type RunLease,
+  type RunProgress,
+  type SteerCommand,
+} from "@mesh/proto/wire";
 
 import type { SteeringMessage } from "@mesh/runtime";
 
@@ -53,12 +60,8 @@ function execute(targets: CommandTargets, command: Exclude<Command["command"], {
       const isKnown = targets.cancel(keyOf(command.value), command.value.why);
       return isKnown ? DONE : refused("the run is not here");
     }
-    case "steer": {
-      const { message_id: id, text } = command.value;
-      if (id === "" || id.length > MAX_ID_CHARS || text === "" || text.length > MAX_STEER_CHARS)
-        return refused("the message is empty or too long");
-      return targets.steer(keyOf(command.value), { id, text }) ? DONE : refused("the run hears nothing now");
-    }
+    case "steer":
+      return steer(targets, command.value);
     case "ack":
       for (const run of command.value.runs) targets.committed(keyOf(run), run.last_n, true);
       return DONE;
@@ -76,6 +79,12 @@ function execute(targets: CommandTargets, command: Exclude<Command["command"], {
     case undefined:
   }
   return refused("the device does not know this command; update it");
+}
+
+function steer(targets: CommandTargets, { message_id: id, text, ...run }: SteerCommand): CommandAnswer {
+  if (id === "" || id.length > MAX_ID_CHARS) return refused("the message has no id, or one that is too long");
+  if (text === "" || text.length > MAX_STEER_CHARS) return refused("the message is empty or too long");
+  return targets.steer(keyOf(run), { id, text }) ? DONE : refused("the run hears nothing now");
 }
 
 const DONE: CommandAnswer = CommandAnswer.fromPartial({ ok: true });
