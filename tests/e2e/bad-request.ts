@@ -94,7 +94,12 @@ export const BAD_REQUESTS: readonly BadRequest[] = [
     "415 invalid_argument",
     /application\/json/,
   ],
-  ["no body where one is needed", { method: "POST", path: RUNS }, "400 invalid_argument", /assistant is required/],
+  [
+    "no body where one is needed",
+    { method: "POST", path: "/v1/workspaces" },
+    "400 invalid_argument",
+    /name is required/,
+  ],
   ["an unknown field", run({ asistant: "hello" }), "400 invalid_argument", /asistant is not a known field/],
   [
     "a field that stands in the path with another value",
