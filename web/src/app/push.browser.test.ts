@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 
 import { DIST, launch, SKIP_REASON } from "../testing/browser.ts";
 import { FakeMesh } from "../testing/fake-mesh.ts";
+import { keysOf } from "../testing/keys.ts";
 
 if (SKIP_REASON !== "") process.stderr.write(`skipped: ${SKIP_REASON}\n`);
 
@@ -124,15 +125,9 @@ describe.skipIf(SKIP_REASON !== "")("notifications", () => {
   test("are switched on by keys alone, for chosen kinds, tried, and switched off", async () => {
     const page = await visit("/settings/notifications");
     await workerOf(page);
-    const press = async (role: "checkbox" | "button", name: string, key: string): Promise<void> => {
-      const target = page.getByRole(role, { name, exact: true });
-      await target.waitFor();
-      for (let steps = 0; steps < 60; steps += 1) {
-        if (await target.evaluate((element) => element === document.activeElement)) break;
-        await page.keyboard.press("Tab");
-      }
-      await page.keyboard.press(key);
-    };
+    const keys = keysOf(page);
+    const press = (role: "checkbox" | "button", name: string, key: string): Promise<void> =>
+      keys.press(page.getByRole(role, { name, exact: true }), key);
     await press("checkbox", "is done", "Space");
     await press("button", "Turn on here", "Enter");
     await page.getByText("Notifications are on here.").waitFor();

@@ -136,6 +136,14 @@ const FILES: readonly Row[] = [
     },
   ],
   [
+    "POST",
+    /^\/v1\/workspaces\/[^/]+\/files\/copy$/,
+    (state, _path, query) => {
+      const { id, name } = nodeOf(state, text(query["to_node"]));
+      return { file: fakeFile({ path: text(query["path"]), node_id: id, node: name }) };
+    },
+  ],
+  [
     "DELETE",
     /^\/v1\/workspaces\/[^/]+\/files$/,
     ({ things }, _path, query) => {

@@ -205,6 +205,47 @@ describe.skipIf(SKIP_REASON !== "")("task", () => {
     expect(one <= 1.5 ? one : await ratio("M2")).toBeLessThanOrEqual(1.5);
   });
 
+  test("20 s of 200 events a second leave the tab as small as it was: heap and elements are bounded", async () => {
+    const { page, run } = await running();
+    const cdp = await page.context().newCDPSession(page);
+    await cdp.send("HeapProfiler.enable");
+    const heapMb = async (): Promise<number> => {
+      await cdp.send("HeapProfiler.collectGarbage");
+      return (await cdp.send("Runtime.getHeapUsage")).usedSize / 1e6;
+    };
+    const elements = (): Promise<number> => page.evaluate(() => document.querySelectorAll("*").length);
+    let said = 0;
+    /** As many seconds of a talkative run: short messages of ten pieces each, and lines of its log. */
+    const talk = async (seconds: number): Promise<void> => {
+      for (let end = said + seconds * 20; said < end; said += 1) {
+        const due = performance.now() + 50;
+        const text = mesh.state.say(run, `M${said}`);
+        for (let n = 0; n < 7; n += 1) text.add(`piece ${n} of ${said} `);
+        text.end();
+        mesh.state.emit(run, "log", { level: "info", message: `line ${said}`, data: "x".repeat(200) });
+        await page.evaluate(
+          (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+          Math.max(0, due - performance.now()),
+        );
+      }
+      await page
+        .getByText(`piece 6 of ${said - 1}`)
+        .first()
+        .waitFor();
+    };
+    // Until what the page keeps of a conversation is full; from then on something goes for all that comes.
+    await talk(22);
+    const [heapBefore, elementsBefore] = [await heapMb(), await elements()];
+    await talk(20);
+    const [heapAfter, elementsAfter] = [await heapMb(), await elements()];
+    process.stdout.write(
+      `20 s at 200 events/s: heap ${heapBefore.toFixed(1)} to ${heapAfter.toFixed(1)} MB, ${elementsBefore} to ${elementsAfter} elements\n`,
+    );
+    // The bar is less than 1 MB in a minute.
+    expect(heapAfter - heapBefore).toBeLessThan(0.5);
+    expect(elementsAfter).toBeLessThan(Math.max(elementsBefore * 1.1, 1500));
+  });
+
   test("files that are dropped on the message go with it", async () => {
     const { page } = await running();
     await page
