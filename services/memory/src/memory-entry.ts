@@ -61,82 +61,106 @@ export const ENTRY_METHODS = [
   "ArrayAll",
 ] as const;
 
+const METHODS: ReadonlySet<string> = new Set(ENTRY_METHODS);
+
 const GONE: EntryOutcome = { result: undefined, change: { entry: undefined } };
 
-const OPERATIONS: Readonly<Record<EntryMethod, Operation>> = {
-  Get: (entry) => ({ result: entry?.value ?? null }),
-  Has: (entry) => ({ result: entry !== undefined }),
-  Set: (_entry, [value = null, ttl], { key, now }) => {
-    return { result: undefined, change: { entry: { value: checked(value, key), expiresAt: endOf(ttl, now) } } };
-  },
-  Del: () => GONE,
-  Delete: () => GONE,
-  GetDel: (entry) => ({ result: entry?.value ?? null, change: { entry: undefined } }),
-  Incr: (entry, [delta], { key }) => counted(entry, deltaOf(delta), key),
-  Decr: (entry, [delta], { key }) => counted(entry, -deltaOf(delta), key),
-  Push: (entry, args, at) => appended(entry, itemsOf(args), at),
-  AddToSet: (entry, args, at) => {
-    const known = new Set(listOf(entry, at.key).map(canonicalJson));
-    const added = itemsOf(args).filter((item) => {
-      const text = canonicalJson(item);
-      return !known.has(text) && known.add(text);
-    });
-    return appended(entry, added, at);
-  },
-  // The documented form takes the last; the position -1 of older programs takes the first.
-  Pop: (entry, [position], at) => {
-    const list = listOf(entry, at.key);
-    if (list.length === 0) return { result: null };
-    const [first, last] = [list[0] ?? null, list.at(-1) ?? null];
-    const edit = (rest: Json[]): unknown => (position === -1 ? rest.shift() : rest.pop());
-    const taken = position === -1 ? first : last;
-    return relisted(entry, at, { gone: [taken], edit, result: taken });
-  },
-  Pull: (entry, [count = 1], at) => {
-    const list = listOf(entry, at.key);
-    const from = list.length - Math.min(list.length, whole(count, "count"));
-    const taken = list.slice(from);
-    if (taken.length === 0) return { result: [] };
-    return relisted(entry, at, { gone: taken, edit: (rest) => rest.splice(from), result: taken });
-  },
-  PullAll: (entry, _args, at) => {
-    const taken = [...listOf(entry, at.key)];
-    if (entry === undefined) return { result: [] };
-    return relisted(entry, at, { gone: taken, edit: (rest) => rest.splice(0), result: taken });
-  },
-  // Of stores: every element equal to one of the values.
-  Remove: (entry, args, { key }) => {
-    const gone = new Set(itemsOf(args).map(canonicalJson));
-    const rest = listOf(entry, key).filter((item) => !gone.has(canonicalJson(item)));
-    return entry === undefined ? { result: 0 } : kept(entry, rest, key, rest.length);
-  },
-  ArrayLen: (entry, _args, { key }) => ({ result: listOf(entry, key).length }),
-  ArrayGet: (entry, [index = 0], { key }) => ({ result: listOf(entry, key).at(signed(index, "index")) ?? null }),
-  ArraySet: (entry, [index = 0, value = null], at) => {
-    const list = listOf(entry, at.key);
-    const given = signed(index, "index");
-    const found = given < 0 ? list.length + given : given;
-    const before = list[found];
-    if (before === undefined) throw invalid(`"${at.key}" has ${list.length} elements; there is none at ${given}`);
-    const edit = (rest: Json[]): unknown => (rest[found] = value);
-    return relisted(entry, at, { gone: [before], added: [value], edit, result: undefined });
-  },
-  // As documented, a negative end is the last element of the slice and a positive one the first behind it.
-  ArraySlice: (entry, [start = 0, end], { key }) => {
-    const stop = end === undefined || end === null ? -1 : signed(end, "end");
-    const behind = stop === -1 ? undefined : stop < 0 ? stop + 1 : stop;
-    return { result: listOf(entry, key).slice(signed(start, "start"), behind) };
-  },
-  ArrayPage: (entry, [page = 1, size = 10], { key }) => {
-    const [from, length] = [(Math.max(1, whole(page, "page")) - 1) * whole(size, "size"), whole(size, "size")];
-    return { result: listOf(entry, key).slice(from, from + length) };
-  },
-  ArrayAll: (entry, _args, { key }) => ({ result: listOf(entry, key) }),
-};
+type Operations<Name extends EntryMethod> = Readonly<Record<Name, Operation>>;
+
+// Made at the first use: each call of a script has a copy of this file, and few ask for their memory.
+let operations: Operations<EntryMethod> | undefined;
+
+function operationOf(method: EntryMethod): Operation {
+  operations ??= { ...ofValues(), ...ofLists(), ...ofElements() };
+  return operations[method];
+}
+
+function ofValues(): Operations<"Get" | "Has" | "Set" | "Del" | "Delete" | "GetDel" | "Incr" | "Decr"> {
+  return {
+    Get: (entry) => ({ result: entry?.value ?? null }),
+    Has: (entry) => ({ result: entry !== undefined }),
+    Set: (_entry, [value = null, ttl], { key, now }) => {
+      return { result: undefined, change: { entry: { value: checked(value, key), expiresAt: endOf(ttl, now) } } };
+    },
+    Del: () => GONE,
+    Delete: () => GONE,
+    GetDel: (entry) => ({ result: entry?.value ?? null, change: { entry: undefined } }),
+    Incr: (entry, [delta], { key }) => counted(entry, deltaOf(delta), key),
+    Decr: (entry, [delta], { key }) => counted(entry, -deltaOf(delta), key),
+  };
+}
+
+function ofLists(): Operations<"Push" | "AddToSet" | "Pop" | "Pull" | "PullAll" | "Remove"> {
+  return {
+    Push: (entry, args, at) => appended(entry, itemsOf(args), at),
+    AddToSet: (entry, args, at) => {
+      const known = new Set(listOf(entry, at.key).map(canonicalJson));
+      const added = itemsOf(args).filter((item) => {
+        const text = canonicalJson(item);
+        return !known.has(text) && known.add(text);
+      });
+      return appended(entry, added, at);
+    },
+    // The documented form takes the last; the position -1 of older programs takes the first.
+    Pop: (entry, [position], at) => {
+      const list = listOf(entry, at.key);
+      if (list.length === 0) return { result: null };
+      const [first, last] = [list[0] ?? null, list.at(-1) ?? null];
+      const edit = (rest: Json[]): unknown => (position === -1 ? rest.shift() : rest.pop());
+      const taken = position === -1 ? first : last;
+      return relisted(entry, at, { gone: [taken], edit, result: taken });
+    },
+    Pull: (entry, [count = 1], at) => {
+      const list = listOf(entry, at.key);
+      const from = list.length - Math.min(list.length, whole(count, "count"));
+      const taken = list.slice(from);
+      if (taken.length === 0) return { result: [] };
+      return relisted(entry, at, { gone: taken, edit: (rest) => rest.splice(from), result: taken });
+    },
+    PullAll: (entry, _args, at) => {
+      const taken = [...listOf(entry, at.key)];
+      if (entry === undefined) return { result: [] };
+      return relisted(entry, at, { gone: taken, edit: (rest) => rest.splice(0), result: taken });
+    },
+    // Of stores: every element equal to one of the values.
+    Remove: (entry, args, { key }) => {
+      const gone = new Set(itemsOf(args).map(canonicalJson));
+      const rest = listOf(entry, key).filter((item) => !gone.has(canonicalJson(item)));
+      return entry === undefined ? { result: 0 } : kept(entry, rest, key, rest.length);
+    },
+  };
+}
+
+function ofElements(): Operations<"ArrayLen" | "ArrayGet" | "ArraySet" | "ArraySlice" | "ArrayPage" | "ArrayAll"> {
+  return {
+    ArrayLen: (entry, _args, { key }) => ({ result: listOf(entry, key).length }),
+    ArrayGet: (entry, [index = 0], { key }) => ({ result: listOf(entry, key).at(signed(index, "index")) ?? null }),
+    ArraySet: (entry, [index = 0, value = null], at) => {
+      const list = listOf(entry, at.key);
+      const given = signed(index, "index");
+      const found = given < 0 ? list.length + given : given;
+      const before = list[found];
+      if (before === undefined) throw invalid(`"${at.key}" has ${list.length} elements; there is none at ${given}`);
+      const edit = (rest: Json[]): unknown => (rest[found] = value);
+      return relisted(entry, at, { gone: [before], added: [value], edit, result: undefined });
+    },
+    // As documented, a negative end is the last element of the slice and a positive one the first behind it.
+    ArraySlice: (entry, [start = 0, end], { key }) => {
+      const stop = end === undefined || end === null ? -1 : signed(end, "end");
+      const behind = stop === -1 ? undefined : stop < 0 ? stop + 1 : stop;
+      return { result: listOf(entry, key).slice(signed(start, "start"), behind) };
+    },
+    ArrayPage: (entry, [page = 1, size = 10], { key }) => {
+      const [from, length] = [(Math.max(1, whole(page, "page")) - 1) * whole(size, "size"), whole(size, "size")];
+      return { result: listOf(entry, key).slice(from, from + length) };
+    },
+    ArrayAll: (entry, _args, { key }) => ({ result: listOf(entry, key) }),
+  };
+}
 
 /** Whether a method concerns one key. */
 export function isEntryMethod(method: string): method is EntryMethod {
-  return Object.hasOwn(OPERATIONS, method);
+  return METHODS.has(method);
 }
 
 /** Whether a method leaves every entry as it is. */
@@ -166,7 +190,7 @@ export function applyToEntry(
 ): EntryOutcome {
   const { entry, now, isOwned = false } = at;
   const isLive = entry !== undefined && (entry.expiresAt === null || entry.expiresAt > now);
-  return OPERATIONS[method](isLive ? entry : undefined, args, { key, now, isOwned });
+  return operationOf(method)(isLive ? entry : undefined, args, { key, now, isOwned });
 }
 
 // A NUL, or half of a character that needs two units: a database would refuse it, or make two such keys one.

@@ -25,18 +25,19 @@ async function textOf(options) {
   return outputFiles[0].text;
 }
 
-const guest = await textOf({
-  stdin: { contents: 'import { boot } from "./guest/main.ts";\nexport default boot;', resolveDir: fileURLToPath(root) },
-  format: "iife",
-  globalName: "guest",
+const bundle = await textOf({
+  entryPoints: ["guest/main.ts"],
+  format: "esm",
   platform: "neutral",
   // Packages have files that need them beside the pure ones that are used here; what is left of it is looked at above.
   external: ["node:*"],
   minifySyntax: true,
   minifyWhitespace: true,
-  banner: { js: '"use strict";(() => {' },
-  footer: { js: "return guest.default })()" },
 });
+// The value of the script is what it exports; a wrapper of the bundler's would cost every context some time.
+const EXPORT = /export\{boot\};?\s*$/;
+if (!EXPORT.test(bundle)) throw new Error("the guest exports something else than boot");
+const guest = `"use strict";(() => {${bundle.replace(EXPORT, "return boot")}})()`;
 const worker = await textOf({
   entryPoints: ["worker/main.ts"],
   format: "cjs",

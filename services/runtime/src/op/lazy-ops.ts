@@ -4,8 +4,11 @@ import type { HostOps } from "@mesh/scripts";
 
 import type { OpCaller } from "./op-table.ts";
 
+/** Kept, because asking for a module again crosses to the loader each time. */
+let loading: Promise<typeof import("./ops.ts")> | undefined;
+
 /** The operations as one caller's scripts have them. */
 export async function lazyOps(caller: OpCaller): Promise<HostOps> {
-  const { opsOf } = await import("./ops.ts");
+  const { opsOf } = await (loading ??= import("./ops.ts"));
   return opsOf(caller);
 }

@@ -2,24 +2,46 @@
 
 import type { Json, JsonObject } from "@mesh/kernel";
 
+// Taken before the script can change them.
+const { create, defineProperty, keys, setPrototypeOf } = Object;
+const { get } = Reflect;
+
+const ANY = Object.prototype;
+
 /** The last property that was read and does not exist, to explain `… is not a function`. */
 let lastMiss: { readonly api: string; readonly property: string; readonly has: readonly string[] } | undefined;
 
 /**
  * Gives `members` a prototype that remembers what was looked up in vain. Only misses pay for it, and a miss still reads
  * as undefined, so that scripts can test for what exists.
+ *
+ * Written with `__proto__: null`, members cost a third: V8 takes such an object for a table and describes no shape for it,
+ * which in a fresh context it would have to do member by member.
  */
 export function api<Members extends object>(name: string, members: Members): Members {
-  const base = Object.getPrototypeOf(members) as object | null;
-  const missing = new Proxy(Object.create(base) as object, {
+  const missing = new Proxy(create(ANY) as object, {
     get(target, property, receiver) {
       if (typeof property === "string" && !(property in target)) {
-        lastMiss = { api: name, property, has: Object.keys(members) };
+        lastMiss = { api: name, property, has: keys(members) };
       }
-      return Reflect.get(target, property, receiver) as unknown;
+      return get(target, property, receiver) as unknown;
     },
   });
-  return Object.setPrototypeOf(members, missing) as Members;
+  return setPrototypeOf(members, missing) as Members;
+}
+
+/** A member that is made when it is first asked for; from then on it is like any other. Few scripts need more than a few. */
+export function later(holder: object, name: string, make: () => unknown, isListed = true): void {
+  const put = (value: unknown): unknown => {
+    defineProperty(holder, name, { value, writable: true, configurable: true, enumerable: isListed });
+    return value;
+  };
+  defineProperty(holder, name, {
+    get: () => put(make()),
+    set: put,
+    configurable: true,
+    enumerable: isListed,
+  });
 }
 
 /** What to add to the message of a TypeError about a method that does not exist, or nothing. */

@@ -1,7 +1,8 @@
 /** `atob`, `btoa`, and bytes as base64, without anything but the language. */
 
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-const VALUES = new Map(ALPHABET.split("").map((letter, value) => [letter, value]));
+/** By letter; made for the first text. */
+let values: ReadonlyMap<string, number> | undefined;
 const CHUNK = 4096;
 
 /** Base64 of a text whose characters are bytes. */
@@ -45,7 +46,7 @@ export function decodeBase64(text: string): Uint8Array {
   let size = 0;
   let at = 0;
   for (const letter of letters) {
-    const value = VALUES.get(letter);
+    const value = (values ??= new Map(ALPHABET.split("").map((each, at) => [each, at]))).get(letter);
     if (value === undefined) throw new TypeError("The text is not base64");
     bits = ((bits << 6) | value) & 0xffffff;
     size += 6;

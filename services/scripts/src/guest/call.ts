@@ -29,6 +29,7 @@ export function agents(): Methods {
     return op === "agent.Any" ? arrived(outcomes) : outcomes;
   };
   return api("ctx.agent", {
+    __proto__: null,
     Call: call,
     Stream: call,
     All: several("agent.All"),
@@ -51,6 +52,7 @@ export function llms(): Methods {
     return op === "llm.Any" ? arrived(outcomes) : outcomes;
   };
   return api("ctx.llm", {
+    __proto__: null,
     Call: one("llm.Call"),
     Stream: one("llm.Stream"),
     All: several("llm.All"),
@@ -69,6 +71,7 @@ export function llms(): Methods {
 /** `ctx.mcp`: every method takes the client first. */
 export function mcp(): Methods {
   return api("ctx.mcp", {
+    __proto__: null,
     ListTools: (client: unknown, cursor?: unknown) => invoke("mcp.ListTools", clientOf(client), cursorOf(cursor)),
     CallTool: (client: unknown, name: unknown, args?: unknown) =>
       parsed(invoke("mcp.CallTool", clientOf(client), nameOf(name), optionalRecord(args, "the tool's arguments"))),
@@ -108,6 +111,7 @@ export function search(): Methods {
     return op === "search.Any" ? arrived(found) : found;
   };
   return api("ctx.search", {
+    __proto__: null,
     Web: one("search.Web"),
     KB: one("search.KB"),
     DB: one("search.DB"),
@@ -132,7 +136,12 @@ export function mcpClient(id: unknown): Methods {
           ],
         ],
   );
-  return api("an MCP client", { id: client, ...(Object.fromEntries(bound) as Methods), Release: () => undefined });
+  return api("an MCP client", {
+    __proto__: null,
+    id: client,
+    ...(Object.fromEntries(bound) as Methods),
+    Release: () => undefined,
+  });
 }
 
 /** `Any` gives what arrived up to the first success: scripts look at each entry's error without a check for null. */

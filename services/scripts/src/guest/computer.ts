@@ -9,6 +9,7 @@ type Methods = Record<string, unknown>;
 /** `ctx.sandbox`. */
 export function sandboxOf(seed: JsonObject): Methods {
   return api("ctx.sandbox", {
+    __proto__: null,
     ...seed,
     ReadFile: (path: unknown) => invoke("sandbox.ReadFile", textOf(path, "ctx.sandbox.ReadFile: the path")),
     WriteFile: (path: unknown, content: unknown) =>
@@ -21,6 +22,7 @@ export function sandboxOf(seed: JsonObject): Methods {
 /** `ctx.computer`. */
 export function computerOf(seed: JsonObject): Methods {
   return api("ctx.computer", {
+    __proto__: null,
     ...seed,
     Exec: (command: unknown) => invoke("computer.Exec", commandOf(command)),
     VNC: () => invoke("computer.VNC"),
@@ -38,6 +40,7 @@ export function computerOf(seed: JsonObject): Methods {
 export function workspaceOf(seed: JsonObject): Methods {
   const path = (value: unknown): string => textOf(value, "ctx.workspace: the path");
   return api("ctx.workspace", {
+    __proto__: null,
     ...seed,
     ReadFile: (name: unknown) => invoke("workspace.ReadFile", path(name)),
     ReadFileBase64: (name: unknown) => invoke("workspace.ReadFileBase64", path(name)),

@@ -34,12 +34,8 @@ export const Exception: ExceptionConstructor = function Exception(message: unkno
   return create(message, code, data);
 } as unknown as ExceptionConstructor;
 
-Object.defineProperty(Exception, "prototype", {
-  value: Object.create(Error.prototype, {
-    constructor: { value: Exception, writable: true, configurable: true },
-    name: { value: "Exception", writable: true, configurable: true },
-  }),
-});
+Object.setPrototypeOf(Exception.prototype, Error.prototype);
+Object.defineProperty(Exception.prototype, "name", { value: "Exception", writable: true, configurable: true });
 
 function textOf(message: unknown): string {
   if (typeof message === "string") return message;

@@ -26,6 +26,7 @@ export function fileSystem(root: string): Methods {
     (method) => [method, (...args: readonly unknown[]) => call(method, ...args)] as const,
   );
   return api("FS", {
+    __proto__: null,
     ...(Object.fromEntries(methods) as Methods),
     ReadFileBuffer: (path: unknown) => decodeBase64(textOf(call("ReadFileBase64", path), "the file's content")),
     WriteFileBuffer: (path: unknown, bytes: unknown) => call("WriteFileBase64", path, encodeBase64(bytesOf(bytes))),
@@ -51,6 +52,7 @@ export function store(id: string): Methods {
     (method) => [method, (...args: readonly unknown[]) => call(method, ...args)] as const,
   );
   return api("Store", {
+    __proto__: null,
     ...(Object.fromEntries(methods) as Methods),
     GetSet: (key: unknown, make: unknown, ttl?: unknown) => call("Get", key) ?? made(key, make, ttl),
     GetSetMulti: (keys: unknown, make: unknown, ttl?: unknown) => {
@@ -70,5 +72,11 @@ export function store(id: string): Methods {
 export function query(connector: string): Methods {
   const run = (method: string) => (dsl: unknown) =>
     invoke("query.Call", connector, method, recordOf(dsl, `Query.${method}: the query`));
-  return api("Query", { Get: run("Get"), Run: run("Run"), Paginate: run("Paginate"), First: run("First") });
+  return api("Query", {
+    __proto__: null,
+    Get: run("Get"),
+    Run: run("Run"),
+    Paginate: run("Paginate"),
+    First: run("First"),
+  });
 }

@@ -3,7 +3,7 @@
 import type { Json, JsonObject } from "@mesh/kernel";
 
 import type { GUEST_GLOBALS } from "../guest-globals.ts";
-import { api, functionOf, isRecord, jsonOf, listOf, numberOf, recordOf, textOf } from "./api.ts";
+import { api, functionOf, isRecord, jsonOf, later, listOf, numberOf, recordOf, textOf } from "./api.ts";
 import { atob, btoa } from "./base64.ts";
 import { invoke, sleep } from "./bridge.ts";
 import { mcpClient } from "./call.ts";
@@ -15,27 +15,31 @@ import { http } from "./http.ts";
 
 type Methods = Record<string, unknown>;
 
-/** All global names and what they stand for. */
-export function globals(): Record<(typeof GUEST_GLOBALS)[number], unknown> {
+type GlobalName = (typeof GUEST_GLOBALS)[number];
+
+const { defineProperty } = Object;
+
+/** Puts all global names where scripts see them. */
+export function defineGlobals(): void {
+  // One description for all: in a fresh context every object of its own costs.
+  const described = { value: undefined as unknown, writable: true, configurable: true, enumerable: false };
+  const all = functions();
+  for (const name in all) {
+    described.value = all[name as keyof typeof all];
+    defineProperty(globalThis, name, described);
+  }
+  const made = { log: logger, console: consoleOf, time: timeOf, http } satisfies Partial<Record<GlobalName, unknown>>;
+  for (const name in made) later(globalThis, name, made[name as keyof typeof made], false);
+}
+
+function functions(): Record<Exclude<GlobalName, "log" | "console" | "time" | "http"> | "__proto__", unknown> {
   return {
+    __proto__: null,
     Process: (name: unknown, ...args: readonly unknown[]) =>
       invoke("process.Call", textOf(name, "Process: the name"), args.map(jsonOf)),
     All: (requests: unknown) => invoke("process.All", processesOf(requests, "All")),
     Any: (requests: unknown) => invoke("process.Any", processesOf(requests, "Any")),
     Race: (requests: unknown) => invoke("process.Race", processesOf(requests, "Race")),
-    log: logger(),
-    console: consoleOf(),
-    time: api("time", {
-      Sleep: (ms: unknown) => sleep(Math.max(0, numberOf(ms, "time.Sleep: the milliseconds"))),
-      After: (ms: unknown, name: unknown, ...args: readonly unknown[]) =>
-        void invoke(
-          "time.After",
-          numberOf(ms, "time.After: the milliseconds"),
-          textOf(name, "time.After: the process"),
-          args.map(jsonOf),
-        ),
-    }),
-    http: http(),
     // Functions, not arrows: scripts call these with and without `new`.
     FS: function FS(root: unknown) {
       return fileSystem(textOf(root, "FS: the root"));
@@ -64,6 +68,20 @@ export function globals(): Record<(typeof GUEST_GLOBALS)[number], unknown> {
   };
 }
 
+function timeOf(): Methods {
+  return api("time", {
+    __proto__: null,
+    Sleep: (ms: unknown) => sleep(Math.max(0, numberOf(ms, "time.Sleep: the milliseconds"))),
+    After: (ms: unknown, name: unknown, ...args: readonly unknown[]) =>
+      void invoke(
+        "time.After",
+        numberOf(ms, "time.After: the milliseconds"),
+        textOf(name, "time.After: the process"),
+        args.map(jsonOf),
+      ),
+  });
+}
+
 function processesOf(requests: unknown, name: string): readonly JsonObject[] {
   return listOf(requests, `${name}: the requests`).map((request) => {
     const { process, args } = recordOf(request, `${name}: a request`);
@@ -80,6 +98,7 @@ function logger(): Methods {
     (...values: readonly unknown[]) =>
       void invoke("log.Write", "log", level, formatLine(values));
   return api("log", {
+    __proto__: null,
     Trace: at("trace"),
     Debug: at("debug"),
     Info: at("info"),
@@ -96,6 +115,7 @@ function consoleOf(): Methods {
     (...values: readonly unknown[]) =>
       void invoke("log.Write", "console", level, formatLine(values));
   return api("console", {
+    __proto__: null,
     log: at("info"),
     info: at("info"),
     debug: at("debug"),

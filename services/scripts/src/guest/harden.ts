@@ -9,6 +9,8 @@
  * These are guards against mistakes and casual attacks. The last resort stands outside: see `ScriptHost.onStuck`.
  */
 
+import { boundArrayMethods, boundBufferMethods, boundTextMethods } from "./bounded-method.ts";
+
 /** Longest array the built-in methods work on, and longest text that is taken apart. */
 const MAX_LENGTH = 2 ** 24;
 const MAX_TEXT = 2 ** 25;
@@ -16,7 +18,9 @@ const MAX_TEXT = 2 ** 25;
 const FREE_BYTES = 64 * 1024;
 const STACK_FRAMES = 30;
 
-type Method = (this: unknown, ...args: readonly unknown[]) => unknown;
+const { apply, construct, set } = Reflect;
+
+type Method = (this: unknown, ...args: never[]) => unknown;
 
 /** Asks for memory outside of the heap; throws when there is none left. */
 export type AskForBytes = (bytes: number) => void;
@@ -29,32 +33,10 @@ export function harden(askForBytes: AskForBytes): void {
   }
   Error.stackTraceLimit = STACK_FRAMES;
   Object.defineProperty(Error, "prepareStackTrace", { value: undefined, writable: false, configurable: false });
-  boundArrays();
-  boundTexts();
+  boundArrayMethods(checkLength);
+  boundArrayFrom();
+  boundTextMethods(checkText);
   boundBuffers(askForBytes);
-}
-
-const ARRAY_METHODS = (
-  "concat copyWithin every fill filter find findIndex findLast findLastIndex flat flatMap forEach includes indexOf join " +
-  "lastIndexOf map push reduce reduceRight reverse shift slice some sort splice toLocaleString toReversed toSorted " +
-  "toSpliced unshift with"
-).split(" ");
-
-function boundArrays(): void {
-  for (const name of ARRAY_METHODS) wrap(Array.prototype, name, (target) => checkLength(target));
-  wrap(Array, "from", (_target, [source]) => checkLength(source));
-}
-
-function boundTexts(): void {
-  for (const name of ["split", "match", "matchAll", "replace", "replaceAll", "normalize"]) {
-    wrap(String.prototype, name, (target) => {
-      if (typeof target === "string" && target.length > MAX_TEXT) {
-        throw new RangeError(
-          `A text of ${target.length} characters is too long to be taken apart (at most ${MAX_TEXT})`,
-        );
-      }
-    });
-  }
 }
 
 function checkLength(target: unknown): void {
@@ -64,20 +46,10 @@ function checkLength(target: unknown): void {
   }
 }
 
-/** Runs `check` before a built-in method; the method keeps its name and its length. */
-function wrap(holder: object, name: string, check: (target: unknown, args: readonly unknown[]) => void): void {
-  const descriptor = Object.getOwnPropertyDescriptor(holder, name);
-  if (typeof descriptor?.value !== "function") return;
-  const original = descriptor.value as Method;
-  const { apply } = Reflect;
-  const { [name]: guarded } = {
-    [name](this: unknown, ...args: readonly unknown[]): unknown {
-      check(this, args);
-      return apply(original, this, args);
-    },
-  };
-  Object.defineProperty(guarded, "length", { value: original.length, configurable: true });
-  Object.defineProperty(holder, name, { ...descriptor, value: guarded });
+function checkText(target: unknown): void {
+  if (typeof target === "string" && target.length > MAX_TEXT) {
+    throw new RangeError(`A text of ${target.length} characters is too long to be taken apart (at most ${MAX_TEXT})`);
+  }
 }
 
 const VIEWS = [
@@ -93,41 +65,67 @@ const VIEWS = [
   BigInt64Array,
   BigUint64Array,
 ] as const;
-const BUFFER_COPIES = ["slice", "map", "filter", "toSorted", "toReversed", "with"] as const;
+
+/** The two that are alone in their class; like the others they are assigned, which leaves what they are as it was. */
+function boundArrayFrom(): void {
+  const { from } = Array as unknown as Record<"from", Method>;
+  const bounded = {
+    from(this: unknown, source: unknown): unknown {
+      checkLength(source);
+      return apply(from, this, arguments);
+    },
+  };
+  Object.assign(Array, bounded);
+}
+
+function boundBufferSlice(check: (target: unknown) => void): void {
+  const { slice } = ArrayBuffer.prototype as unknown as Record<"slice", Method>;
+  const bounded = {
+    slice(this: unknown, _start: unknown, _end: unknown): unknown {
+      check(this);
+      return apply(slice, this, arguments);
+    },
+  };
+  Object.assign(ArrayBuffer.prototype, bounded);
+}
+
+type Constructor = new (...args: readonly unknown[]) => object;
 
 function boundBuffers(askForBytes: AskForBytes): void {
   const ask = (bytes: number): void => {
     if (bytes > FREE_BYTES) askForBytes(bytes);
   };
   const sizeOf = (target: unknown): void => ask(Number((target as { readonly byteLength?: unknown }).byteLength ?? 0));
-  guardConstructor("ArrayBuffer", ([length, options]) => {
-    const { maxByteLength } = (options ?? {}) as { readonly maxByteLength?: unknown };
-    ask(Math.max(Number(length), Number(maxByteLength ?? 0)));
-  });
-  wrap(ArrayBuffer.prototype, "slice", sizeOf);
-  const typed = Object.getPrototypeOf(Uint8Array) as { readonly prototype: object };
-  for (const name of BUFFER_COPIES) wrap(typed.prototype, name, sizeOf);
-  for (const view of VIEWS) {
-    guardConstructor(view.name, ([source]) => {
-      const { length } = (typeof source === "object" && source !== null ? source : { length: source }) as {
-        length?: unknown;
-      };
-      // A view of a buffer has no `length` to copy; its bytes are there already.
-      ask(Number(length ?? 0) * view.BYTES_PER_ELEMENT);
-    });
+  boundBufferSlice(sizeOf);
+  boundBufferMethods(sizeOf);
+  const { ArrayBuffer: buffer } = globalThis;
+  const checking = {
+    construct(target: Constructor, args: readonly unknown[], newTarget: Constructor): object {
+      ask(target === (buffer as unknown) ? bytesOfBuffer(args) : bytesOfView(target, args));
+      return construct<readonly unknown[], object>(target, args, newTarget);
+    },
+  };
+  for (const original of [buffer, ...VIEWS] as readonly (Constructor & { readonly name: string })[]) {
+    guardConstructor(original, checking);
   }
 }
 
+function bytesOfBuffer([length, options]: readonly unknown[]): number {
+  const { maxByteLength } = (options ?? {}) as { readonly maxByteLength?: unknown };
+  return Math.max(Number(length), Number(maxByteLength ?? 0));
+}
+
+function bytesOfView(view: unknown, [source]: readonly unknown[]): number {
+  const { length } = (typeof source === "object" && source !== null ? source : { length: source }) as {
+    length?: unknown;
+  };
+  // A view of a buffer has no `length` to copy; its bytes are there already.
+  return Number(length ?? 0) * (view as { readonly BYTES_PER_ELEMENT: number }).BYTES_PER_ELEMENT;
+}
+
 /** Replaces a global constructor by one that checks first; `instanceof`, statics and species go on working. */
-function guardConstructor(name: string, check: (args: readonly unknown[]) => void): void {
-  const original = (globalThis as unknown as Record<string, new (...args: readonly unknown[]) => object>)[name];
-  if (original === undefined) return;
-  const guarded = new Proxy(original, {
-    construct(target, args: readonly unknown[], newTarget) {
-      check(args);
-      return Reflect.construct(target, args, newTarget) as object;
-    },
-  });
-  Object.defineProperty(globalThis, name, { value: guarded, writable: true, configurable: true });
-  Object.defineProperty(original.prototype, "constructor", { value: guarded, writable: true, configurable: true });
+function guardConstructor(original: Constructor, checking: ProxyHandler<Constructor>): void {
+  const guarded = new Proxy(original, checking);
+  set(globalThis, original.name, guarded);
+  set(original.prototype as object, "constructor", guarded);
 }

@@ -29,6 +29,7 @@ export function http(): Methods {
   const withPayload = (method: string) => (url: unknown, payload?: unknown, query?: unknown, headers?: unknown) =>
     send(method, url, { payload, query, headers });
   return api("http", {
+    __proto__: null,
     Get: (url: unknown, query?: unknown, headers?: unknown) => send("GET", url, { query, headers }),
     Head: withPayload("HEAD"),
     Post: (url: unknown, ...[payload, files, query, headers]: readonly unknown[]) =>

@@ -11,9 +11,9 @@ import type { KeyedEntry } from "../memory/memory-namespace.ts";
 import { connect, encode, type HostFunction, invokeBytes, runCallback } from "./bridge.ts";
 import { contextOf } from "./context.ts";
 import { describeThrown } from "./describe.ts";
-import { globals } from "./global.ts";
+import { defineGlobals } from "./global.ts";
 import { harden } from "./harden.ts";
-import { contextSpace } from "./memory.ts";
+import { contextSpace, takeSpaceChanges } from "./memory.ts";
 import { testOf } from "./test-object.ts";
 
 /** What the worker may call; every function catches everything. */
@@ -87,7 +87,7 @@ function attempt(action: () => string): string {
 }
 
 function takeChanges(): string {
-  const changes = contextSpace.takeChanges();
+  const changes = takeSpaceChanges();
   return changes === undefined ? "" : stringify(changes);
 }
 
@@ -95,15 +95,13 @@ function takeChanges(): string {
 export function boot(host: HostFunction): Guest {
   connect(host);
   harden(invokeBytes);
-  for (const [name, value] of Object.entries(globals())) {
-    Object.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false });
-  }
+  defineGlobals();
   return Object.freeze({
     begin,
     settled: () => outcome,
     callback: (id: number, argsText: string) => attempt(() => runCallback(id, argsText)),
     failed: (thrown: unknown) => `-${describeThrown(thrown)}`,
     takeChanges: () => attempt(takeChanges),
-    loadMemory: (entriesText: string) => contextSpace.load(parse(entriesText) as readonly KeyedEntry[]),
+    loadMemory: (entriesText: string) => contextSpace().load(parse(entriesText) as readonly KeyedEntry[]),
   });
 }

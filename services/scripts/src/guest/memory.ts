@@ -2,9 +2,9 @@
 
 import { type Json, type JsonObject, MeshError } from "@mesh/kernel";
 
-import { MemoryNamespace } from "../memory/memory-namespace.ts";
+import { type MemoryChanges, MemoryNamespace } from "../memory/memory-namespace.ts";
 import type { OpName } from "../op.ts";
-import { api, isRecord, jsonOf, keyOf, numberOf } from "./api.ts";
+import { api, isRecord, jsonOf, keyOf, later, numberOf } from "./api.ts";
 import { invokeNamed } from "./bridge.ts";
 import { Exception } from "./exception.ts";
 
@@ -14,8 +14,17 @@ type Methods = Record<string, unknown>;
 
 const now = (): number => new Date().getTime();
 
-/** `ctx.memory.context` of this call, a copy of the run's. */
-export const contextSpace: MemoryNamespace = new MemoryNamespace(now);
+let space: MemoryNamespace | undefined;
+
+/** `ctx.memory.context` of this call, a copy of the run's; made for the first who asks. */
+export function contextSpace(): MemoryNamespace {
+  return (space ??= new MemoryNamespace(now));
+}
+
+/** Changes of {@link contextSpace} since the last time. */
+export function takeSpaceChanges(): MemoryChanges | undefined {
+  return space?.takeChanges();
+}
 
 type Ask = (method: MemoryMethod, ...args: readonly Json[]) => Json | undefined;
 
@@ -25,6 +34,7 @@ function namespaceOf(space: "user" | "team" | "chat" | "context", id: string, as
   const key = (value: unknown): string => keyOf(value, `${name}: the key`);
   const number = (value: unknown, what: string): number => numberOf(value, `${name}: ${what}`);
   return api(name, {
+    __proto__: null,
     id,
     space,
     Get: (at: unknown) => ask("Get", key(at)) ?? null,
@@ -55,10 +65,11 @@ function namespaceOf(space: "user" | "team" | "chat" | "context", id: string, as
 }
 
 /** `ctx.space`, the older name of the request's memory, with the older methods. */
-export function spaceOf(memory: MemoryNamespace): Methods {
+export function spaceOf(memory: () => MemoryNamespace): Methods {
   const ask = askOf(memory);
   const key = (value: unknown): string => keyOf(value, "ctx.space: the key");
   return api("ctx.space", {
+    __proto__: null,
     Get: (name: unknown) => ask("Get", key(name)),
     Set: (name: unknown, value: unknown) => void ask("Set", key(name), jsonOf(value)),
     Delete: (name: unknown) => void ask("Del", key(name)),
@@ -67,10 +78,10 @@ export function spaceOf(memory: MemoryNamespace): Methods {
 }
 
 /** Asks a namespace that lives here: no call of it leaves the context, and it fails as one of the host's does. */
-function askOf(memory: MemoryNamespace): Ask {
+function askOf(memory: () => MemoryNamespace): Ask {
   return (method, ...args) => {
     try {
-      return memory.call(method, args);
+      return memory().call(method, args);
     } catch (error) {
       throw error instanceof MeshError ? new Exception(error.message, error.code) : error;
     }
@@ -92,17 +103,14 @@ function valuesOf(values: readonly unknown[]): readonly Json[] {
 }
 
 /** Namespaces of a context, by the ids it has. */
-export function memoryOf(ids: JsonObject, context: MemoryNamespace): Methods {
-  const kept = (space: "user" | "team" | "chat"): Methods => {
+export function memoryOf(ids: JsonObject, context: () => MemoryNamespace): Methods {
+  const memory = {};
+  for (const space of ["user", "team", "chat"] as const) {
     const id = ids[space];
     const ask: Ask = (method, ...args) => invokeNamed(`memory.${method}`, [space, ...args]);
-    return typeof id === "string" ? { [space]: namespaceOf(space, id, ask) } : {};
-  };
+    if (typeof id === "string") later(memory, space, () => namespaceOf(space, id, ask));
+  }
   const id = ids["context"];
-  return api("ctx.memory", {
-    ...kept("user"),
-    ...kept("team"),
-    ...kept("chat"),
-    context: namespaceOf("context", typeof id === "string" ? id : "", askOf(context)),
-  });
+  later(memory, "context", () => namespaceOf("context", typeof id === "string" ? id : "", askOf(context)));
+  return api("ctx.memory", memory);
 }

@@ -5,8 +5,9 @@ import { invoke } from "./bridge.ts";
 import type { Json } from "@mesh/kernel";
 
 /** The messaging methods of a context. */
-export function messaging(): Record<string, (...args: never[]) => unknown> {
+export function messaging(): Record<string, unknown> {
   return {
+    __proto__: null,
     Send: (message: unknown, blockId?: unknown) =>
       invoke("ctx.Send", messageOf(message, "Send"), optionalText(blockId, "ctx.Send: block_id")),
     SendStream: (message: unknown, blockId?: unknown) =>

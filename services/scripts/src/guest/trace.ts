@@ -25,7 +25,7 @@ export function traceOf(id: string): Methods {
 }
 
 function nodeOf(id: string): Methods {
-  return api("a trace node", { id, ...nodeMethods(id, "node") });
+  return api("a trace node", { __proto__: null, id, ...nodeMethods(id, "node") });
 }
 
 /** Methods on one node, or on the current one when `node` is null. */
@@ -36,6 +36,7 @@ function nodeMethods(node: string | null, name: string): Methods {
       return this;
     };
   return {
+    __proto__: null,
     Add: (input: unknown, option?: unknown) =>
       nodeOf(invoke("trace.Add", node, jsonOf(input), optionalRecord(option, `${name}.Add: the option`) ?? {})),
     Parallel: (inputs: unknown) =>
@@ -64,6 +65,7 @@ function nodeMethods(node: string | null, name: string): Methods {
 function spaceOf(id: string): Methods {
   const key = (value: unknown): string => textOf(value, "a trace space's key");
   const space: Methods = {
+    __proto__: null,
     id,
     Get: (name: unknown) => invoke("trace.SpaceGet", id, key(name)) ?? null,
     Set: (name: unknown, value: unknown) =>
