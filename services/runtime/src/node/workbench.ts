@@ -8,7 +8,7 @@ import type { Log } from "@mesh/agent";
 import type { App } from "@mesh/assistants";
 import { type Clock, errorText } from "@mesh/kernel";
 import { McpClients } from "@mesh/mcp";
-import { LateHttpClient, ScriptBundler, ScriptHost } from "@mesh/scripts";
+import { LateHttpClient, ScriptBundler, ScriptHost, type ScriptProgram } from "@mesh/scripts";
 import type { ProcessRegistry } from "@mesh/scripts/process";
 
 import type { OpCaller } from "../op/op-table.ts";
@@ -45,6 +45,8 @@ export interface WorkbenchRun {
 export class Workbench implements AsyncDisposable {
   readonly #options: WorkbenchOptions;
   readonly #bundler = new ScriptBundler();
+  /** By app and path. An app never changes, so that its files need not be looked at again. */
+  readonly #programs = new WeakMap<App, Map<string, Promise<ScriptProgram>>>();
   readonly #scripts: ScriptHost;
   readonly #http: LateHttpClient;
   readonly #mcp: McpClients<OpCaller>;
@@ -76,7 +78,6 @@ export class Workbench implements AsyncDisposable {
   /** The ports of one run. */
   portsOf({ app, state, variables, commandEnv }: WorkbenchRun): Pick<RunPorts, "scripts" | "mcp" | "state" | "files"> {
     const { clock, dir } = this.#options;
-    const reader = { read: (path: string): string | undefined => app.file(path) };
     const env = (name: string): string | undefined => (Object.hasOwn(variables, name) ? variables[name] : undefined);
     const http = this.#http;
     let registry: Promise<ProcessRegistry> | undefined;
@@ -87,13 +88,25 @@ export class Workbench implements AsyncDisposable {
       mcp: this.#mcp,
       files: new WorkspaceFiles({ clock, dir, env: commandEnv }),
       scripts: {
-        program: (path) => this.#bundler.bundle(reader, path),
+        program: (path) => this.#programOf(app, path),
         call: (call, ops, signal) => this.#scripts.call(call, ops, signal),
         http,
         // Most runs call no process.
         processes: () => (registry ??= openRegistry()),
       },
     };
+  }
+
+  #programOf(app: App, path: string): Promise<ScriptProgram> {
+    const programs = this.#programs.get(app) ?? new Map<string, Promise<ScriptProgram>>();
+    this.#programs.set(app, programs);
+    const known = programs.get(path);
+    if (known !== undefined) return known;
+    const program = this.#bundler.bundle({ read: (file) => app.file(file) }, path);
+    programs.set(path, program);
+    // Who asked is told; who asks again shall not be told of a bundler that failed once.
+    program.catch(() => programs.delete(path));
+    return program;
   }
 
   /** Ends the processes that were started, at once: for a process that cannot wait. */

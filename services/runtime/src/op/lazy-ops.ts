@@ -5,7 +5,7 @@ import type { HostOps } from "@mesh/scripts";
 import type { OpCaller } from "./op-table.ts";
 
 /** Kept, because asking for a module again crosses to the loader each time. */
-let loading: Promise<typeof import("./ops.ts")> | undefined;
+let loading: Promise<{ readonly opsOf: (caller: OpCaller) => HostOps }> | undefined;
 
 /** The operations as one caller's scripts have them. */
 export async function lazyOps(caller: OpCaller): Promise<HostOps> {

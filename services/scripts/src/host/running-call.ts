@@ -44,7 +44,9 @@ export class RunningCall {
   readonly call: ScriptCall;
   readonly limits: ScriptLimits;
   readonly #deps: RunningCallDeps;
-  readonly #ending = new AbortController();
+  /** Made for the first operation that asks: most calls have none, and an abort with its reason costs a stack. */
+  #ending: AbortController | undefined;
+  #isSettled = false;
   readonly #callbacks = new Map<number, PendingCallback>();
   readonly #startedAt: number;
   #nextCallback = 1;
@@ -61,7 +63,6 @@ export class RunningCall {
     this.worker = deps.worker;
     this.limits = deps.limits;
     this.#startedAt = deps.clock.monotonic();
-    setMaxListeners(0, this.#ending.signal);
   }
 
   get ageMs(): number {
@@ -75,7 +76,7 @@ export class RunningCall {
 
   /** Whether nothing more will come of it. */
   get isSettled(): boolean {
-    return this.#ending.signal.aborted;
+    return this.#isSettled;
   }
 
   /** Starts the call; resolves or rejects when it has settled. `args` is the JSON of the wire arguments. */
@@ -173,13 +174,25 @@ export class RunningCall {
     this.worker.send({ kind: "answer", operation, answer, memory: isStale ? memory.snapshot() : "" });
   }
 
+  #signal(): AbortSignal {
+    if (this.#ending === undefined) {
+      this.#ending = new AbortController();
+      setMaxListeners(0, this.#ending.signal);
+      if (this.#isSettled) this.#ending.abort(this.#hasEnded());
+    }
+    return this.#ending.signal;
+  }
+
   #io(operation: number): OpIo {
+    const signal = (): AbortSignal => this.#signal();
     return {
-      signal: this.#ending.signal,
+      get signal() {
+        return signal();
+      },
       callback: (fn, args) =>
         new Promise((resolve, reject) => {
           if (this.isSettled) {
-            reject(new MeshError("cancelled", `${this.call.label} has ended`));
+            reject(this.#hasEnded());
             return;
           }
           const id = this.#nextCallback;
@@ -249,10 +262,14 @@ export class RunningCall {
   }
 
   #end(): void {
-    this.#ending.abort(new MeshError("cancelled", `${this.call.label} has ended`));
-    for (const pending of this.#callbacks.values())
-      pending.reject(new MeshError("cancelled", `${this.call.label} has ended`));
+    this.#isSettled = true;
+    this.#ending?.abort(this.#hasEnded());
+    for (const pending of this.#callbacks.values()) pending.reject(this.#hasEnded());
     this.#callbacks.clear();
+  }
+
+  #hasEnded(): MeshError {
+    return new MeshError("cancelled", `${this.call.label} has ended`);
   }
 }
 

@@ -89,7 +89,19 @@ export class WorkerPool {
         `${this.#waiters.length} script calls wait for a worker already; try again later`,
       );
     }
-    return await new Promise<ScriptWorker>((resolve, reject) => {
+    return this.#takeAtOnce(request) ?? (await this.#takeLater(request));
+  }
+
+  /** As `pump` would, where nobody waits and a worker is there. */
+  #takeAtOnce({ depth, digest, signal }: WorkerRequest): ScriptWorker | undefined {
+    if (signal.aborted || this.#waiters.length > 0 || this.#busy.size >= this.#cap(depth)) return undefined;
+    const worker = this.#takeIdle(digest);
+    if (worker !== undefined) this.#busy.set(worker, this.#clock.monotonic());
+    return worker;
+  }
+
+  #takeLater(request: WorkerRequest): Promise<ScriptWorker> {
+    return new Promise<ScriptWorker>((resolve, reject) => {
       const { signal } = request;
       const cancel = (): void => {
         this.#waiters = this.#waiters.filter((other) => other !== waiter);
