@@ -31,7 +31,8 @@ export interface WorkerListener {
 }
 
 const MB = 1024 * 1024;
-const YOUNG_MB = 16;
+/** Three halves of it are used at a time; see `tidy` of the worker. */
+const YOUNG_MB = 32;
 const STACK_MB = 1;
 const OUT_OF_MEMORY = "ERR_WORKER_OUT_OF_MEMORY";
 
