@@ -95,15 +95,15 @@ export interface EvalCase {
   readonly messages: readonly InputMessage[];
   readonly assertions: readonly Assertion[];
   readonly dialogue?: Dialogue;
-  readonly user?: string;
-  readonly team?: string;
+  readonly user?: string | undefined;
+  readonly team?: string | undefined;
   /** For hooks and validators; the assistant does not see it. */
   readonly metadata: JsonObject;
   /** Call options of the assistant, `metadata` taken out. */
   readonly options: JsonObject;
   /** The assistant sees it as `ctx.metadata`. */
   readonly contextMetadata: JsonObject;
-  readonly timeoutMs?: number;
+  readonly timeoutMs?: number | undefined;
   readonly isSkipped: boolean;
   readonly before?: string;
   readonly after?: string;

@@ -5,9 +5,10 @@
  * L2  An input without a case is a problem: nothing tested is nothing passed.
  */
 
-import type { Json } from "@mesh/kernel";
+import { type Json, MeshError } from "@mesh/kernel";
 
 import type { EvalCase } from "../eval-case.ts";
+import { CasePacker } from "./packed-case.ts";
 import type { LoadProblem } from "./problem.ts";
 import { type CaseDefaults, readCase } from "./read-case.ts";
 import { placedValues } from "./value-stream.ts";
@@ -18,13 +19,17 @@ export interface LoadedCases {
   readonly problems: readonly LoadProblem[];
 }
 
+/** Cases of a longer text are kept as their text; see {@link CasePacker}. */
+const MAX_UNPACKED_CHARS = 4 * 1024 * 1024;
+
 /** The cases of a text; `file` names it in problems. */
 export function loadCases(text: string, file: string, defaults: CaseDefaults = {}): LoadedCases {
   const problems: LoadProblem[] = [];
   const cases: EvalCase[] = [];
+  const packer = text.length > MAX_UNPACKED_CHARS ? packerOf(file, defaults) : undefined;
   for (const placed of placedValues(text, file, problems)) {
     const read = readCase(placed, file, problems, defaults);
-    if (read !== undefined) cases.push(read);
+    if (read !== undefined) cases.push(packer === undefined ? read : packer.pack(read, placed.text));
   }
   return finish(cases, problems, file);
 }
@@ -37,6 +42,16 @@ export function casesOf(list: readonly Json[], maker: string, defaults: CaseDefa
     return readCase(placed, maker, problems, defaults) ?? [];
   });
   return finish(cases, problems, maker);
+}
+
+function packerOf(file: string, defaults: CaseDefaults): CasePacker {
+  return new CasePacker(file, (text, line) => {
+    const problems: LoadProblem[] = [];
+    const [placed] = placedValues(text, file, problems);
+    const test = placed === undefined ? undefined : readCase({ ...placed, line }, file, problems, defaults);
+    if (test === undefined) throw new MeshError("internal", `line ${line} of ${file} was a case and is none now`);
+    return test;
+  });
 }
 
 function finish(cases: readonly EvalCase[], problems: LoadProblem[], file: string): LoadedCases {

@@ -1,6 +1,6 @@
 /** Reads one case: its fields, its input, its dialogue. */
 
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 
 import { canonicalJson, isObject, type Json, type JsonObject, parseDuration } from "@mesh/kernel";
 
@@ -83,7 +83,7 @@ export function readCase(
     contextMetadata,
     isSkipped: skip === true,
     raw: fields.value,
-    hash: createHash("sha256").update(canonicalJson(fields.value)).digest("hex").slice(0, 16),
+    hash: hash("sha256", canonicalJson(fields.value)).slice(0, 16),
     place: { file, line: placed.line },
     ...(dialogue === undefined ? {} : { dialogue }),
     ...(timeoutMs === undefined ? {} : { timeoutMs }),

@@ -14,6 +14,7 @@ import type { EvalCase } from "../eval-case.ts";
 import type { EvalHost, FunctionRef } from "../host.ts";
 import { checkAttachments } from "../load/attachment.ts";
 import { casesOf, loadCases, type LoadedCases } from "../load/load-cases.ts";
+import { isPacked } from "../load/packed-case.ts";
 import { loadError } from "../load/problem.ts";
 import { decodeText } from "../load/value-stream.ts";
 import { type ContextFile, type IdentitySettings, NO_CONTEXT } from "../run/identity.ts";
@@ -98,8 +99,9 @@ export async function prepareCases(
     ...(before === undefined ? [] : [{ flag: "--before", name: before }]),
     ...(after === undefined ? [] : [{ flag: "--after", name: after }]),
   ];
-  const names = await resolveNames(loaded.cases, { agentId, global }, host);
-  const problems = [...loaded.problems, ...names.problems, ...(await checkAttachments(loaded.cases, baseDir))];
+  const naming = loaded.cases.filter((test) => !isPacked(test));
+  const names = await resolveNames(naming, { agentId, global }, host);
+  const problems = [...loaded.problems, ...names.problems, ...(await checkAttachments(naming, baseDir))];
   if (problems.length > 0) throw loadError(problems.toSorted((a, b) => a.line - b.line));
   return { cases: chosen(loaded.cases, only), hooks: names.hooks, baseDir };
 }

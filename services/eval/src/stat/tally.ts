@@ -55,10 +55,13 @@ interface RunRow {
   readonly durationMs: number;
 }
 
+/** Most cases have one row, and a list around each would be half of what a tally holds. */
+type OneOrMore = RunRow | readonly RunRow[];
+
 /** See the file comment. */
 export class Tally {
   /** By id, in order of their first row. */
-  readonly #cases = new Map<string, RunRow[]>();
+  readonly #cases = new Map<string, OneOrMore>();
   #prompt = 0;
   #completion = 0;
   #total = 0;
@@ -66,12 +69,9 @@ export class Tally {
   #hasCost = false;
 
   add({ id, run, status, duration_ms: durationMs, usage }: CountedResult): void {
-    const rows = this.#cases.get(id);
+    const known = this.#cases.get(id);
     const row = { run, status, durationMs };
-    const at = rows?.findIndex((each) => each.run === run) ?? -1;
-    if (rows === undefined) this.#cases.set(id, [row]);
-    else if (at === -1) rows.push(row);
-    else rows[at] = row;
+    this.#cases.set(id, known === undefined ? row : withRow(rowsOf(known), row));
     if (usage === undefined) return;
     this.#prompt += usage.prompt_tokens;
     this.#completion += usage.completion_tokens;
@@ -83,24 +83,23 @@ export class Tally {
 
   /** One case; undefined when it has no row. */
   case(id: string): CaseTally | undefined {
-    const rows = this.#cases.get(id);
-    return rows === undefined ? undefined : tallyOf(id, rows);
+    const known = this.#cases.get(id);
+    return known === undefined ? undefined : tallyOf(id, rowsOf(known));
   }
 
   *cases(): Generator<CaseTally> {
-    for (const [id, rows] of this.#cases) yield tallyOf(id, rows);
+    for (const [id, known] of this.#cases) yield tallyOf(id, rowsOf(known));
   }
 
   summary(about: { readonly durationMs: number; readonly isComplete: boolean; readonly runs: number }): Summary {
     const counts = { passed: 0, failed: 0, skipped: 0, error: 0, timeout: 0 };
     const all: CaseTally[] = [];
-    for (const [id, rows] of this.#cases) {
-      const [only] = rows;
-      if (about.runs <= 1 && only !== undefined && rows.length === 1) {
-        counts[only.status] += 1;
+    for (const [id, known] of this.#cases) {
+      if (about.runs <= 1 && "status" in known) {
+        counts[known.status] += 1;
         continue;
       }
-      const each = tallyOf(id, rows);
+      const each = tallyOf(id, rowsOf(known));
       counts[each.status] += 1;
       all.push(each);
     }
@@ -127,6 +126,16 @@ export class Tally {
     const tokens = { prompt_tokens: this.#prompt, completion_tokens: this.#completion, total_tokens: this.#total };
     return { usage: { ...tokens, ...(this.#hasCost ? { cost_usd: this.#cost } : {}) } };
   }
+}
+
+function rowsOf(known: OneOrMore): readonly RunRow[] {
+  return "status" in known ? [known] : known;
+}
+
+function withRow(rows: readonly RunRow[], row: RunRow): OneOrMore {
+  const others = rows.filter(({ run }) => run !== row.run);
+  if (others.length === 0) return row;
+  return others.length === rows.length ? [...rows, row] : rows.map((each) => (each.run === row.run ? row : each));
 }
 
 function overRuns(all: readonly CaseTally[], runs: number): Partial<Summary> {
