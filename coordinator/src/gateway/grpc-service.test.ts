@@ -64,6 +64,7 @@ const NEEDED: Readonly<Record<string, object>> = {
   markInbox: { state: "read" },
   runShare: { code: "x", input: "hi" },
   createWebhook: { workspace: "x", url: "https://example.com/" },
+  putPushSubscription: { endpoint: "https://example.com/1", p256dh: "p", auth: "a" },
   readFile: { workspace: "x", path: "a" },
   writeFile: { workspace: "x", path: "a", bytes: Buffer.from("b") },
   moveFile: { workspace: "x", path: "a", to: "b" },

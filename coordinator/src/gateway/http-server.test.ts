@@ -57,6 +57,7 @@ function sample(operation: (typeof OPERATIONS)[number]): readonly [path: string,
     copyFile: { path: "a", to_node: "n" },
     runShare: { input: "hi" },
     createWebhook: { url: "https://example.com/" },
+    putPushSubscription: { endpoint: "https://example.com/1", p256dh: "p", auth: "a" },
   };
   const queries: Record<string, string> = {
     listEvals: "?workspace=x",

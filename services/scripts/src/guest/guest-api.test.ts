@@ -445,3 +445,20 @@ test("console shows any value, bounded", async () => {
   expect(four).toBe("5% of {a: 1} rest");
   expect(five).toBe("");
 });
+
+test("members that are made when they are asked for are like any others", async () => {
+  await using script = new ScriptHarness(`
+    function Create(ctx) {
+      const names = Object.keys(ctx);
+      const parts = ["memory", "space", "trace", "mcp", "agent", "llm", "search"];
+      const listed = parts.every((part) => names.includes(part));
+      const same = parts.every((part) => ctx[part] === ctx[part]) && log === log && ctx.memory.user === ctx.memory.user;
+      const { writable, enumerable, configurable } = Object.getOwnPropertyDescriptor(ctx, "mcp");
+      ctx.search = "mine";
+      log = "mine";
+      const hidden = Object.keys(globalThis).includes("http");
+      return [listed, same, writable && enumerable && configurable, ctx.search, log, hidden, typeof { ...ctx }.llm.Call];
+    }
+  `);
+  expect(await script.value("Create")).toEqual([true, true, true, "mine", "mine", false, "function"]);
+});

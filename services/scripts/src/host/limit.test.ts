@@ -193,3 +193,16 @@ test("bounded built-ins work as ever on ordinary values", async () => {
     true,
   ]);
 });
+
+test("bounded built-ins have the names, the parameters and the attributes of the originals", async () => {
+  const look = `(holder) => Object.fromEntries(Reflect.ownKeys(holder).filter((key) => typeof key === "string").flatMap((key) => {
+    const { value, writable, enumerable, configurable } = Object.getOwnPropertyDescriptor(holder, key);
+    return typeof value === "function" && key !== "constructor" ? [[key, [value.name, value.length, writable, enumerable, configurable, "prototype" in value]]] : [];
+  }))`;
+  const holders =
+    "[Array, Array.prototype, String.prototype, ArrayBuffer.prototype, Object.getPrototypeOf(Uint8Array).prototype]";
+  await using script = new ScriptHarness(`function Create() { return ${holders}.map(${look}); }`);
+  const { runInNewContext } = await import("node:vm");
+  const originals = JSON.parse(runInNewContext(`JSON.stringify(${holders}.map(${look}))`) as string) as unknown;
+  expect(await script.value("Create")).toEqual(originals);
+});
