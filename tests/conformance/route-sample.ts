@@ -97,15 +97,16 @@ export async function routeSamples(mesh: TestMesh): Promise<Readonly<Record<stri
   const shared = await post<{ share: { id: string }; code: string }>("/v1/workspaces/default/shares", share);
   const spareShare = await post<{ share: { id: string } }>("/v1/workspaces/default/shares", share);
   const sharedRun = await post<{ run: string }>(`/v1/shares/${shared.code}/runs`, { input: "hi" });
+  // Nobody listens there: an address that answered would say that the browser is gone, which ends its subscription.
   const browser = {
-    endpoint: `${mesh.api.url}/push`,
+    endpoint: "http://127.0.0.1:9/push",
     p256dh: "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
     auth: "BTBZMqHH6r4Tts7J_aSIgg",
   };
   const { subscription } = await mesh.api.call<{ subscription: { id: string } }>("PUT", "/v1/account/push", browser);
   const spareBrowser = await mesh.api.call<{ subscription: { id: string } }>("PUT", "/v1/account/push", {
     ...browser,
-    endpoint: `${mesh.api.url}/spare`,
+    endpoint: "http://127.0.0.1:9/spare",
   });
   const file = "?node=alpha&path=sample.txt";
   const evalWish = { workspace: "default", assistant: "hello", cases: [{ id: "one", input: "hi" }], draft: true };
@@ -241,7 +242,6 @@ export async function routeSamples(mesh: TestMesh): Promise<Readonly<Record<stri
     listPushSubscriptions: {},
     putPushSubscription: { body: { ...browser, kinds: ["failed"] } },
     testPush: { path: { subscription: subscription.id }, body: {} },
-    // Its address answers that it is gone, which ends it: what is removed is another one.
     removePushSubscription: { path: { subscription: spareBrowser.subscription.id } },
     changePassword: { body: { password: "a long sentence" } },
     createInvitation: { path: home, body: { role: "viewer" } },
