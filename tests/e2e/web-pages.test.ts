@@ -1,8 +1,9 @@
 /**
  * The pages of the web app on the real system, in a real browser: a second device joins by the command that the page shows,
- * a document is uploaded and found, a connector is tested, a token is made and works.
+ * a document is uploaded and found, a connector is tested, a token is made and works, an eval runs on the devices.
  */
 
+import { demoAppDirectory } from "@mesh/assistants";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
@@ -110,6 +111,28 @@ describe.skipIf(REASON !== "")("the pages on the real system", () => {
     await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
     await page.getByRole("button", { name: "Revoke reader" }).waitFor({ state: "detached" });
     expect((await fetch(`${mesh.api.url}/v1/whoami`, { headers })).status).toBe(401);
+  });
+
+  test("an eval is started, followed to its end on the devices, and looked into", async () => {
+    await mesh.pushApp("demo", demoAppDirectory);
+    const cases = [
+      { id: "good", input: "/echo badger", assert: { type: "contains", value: "badger" } },
+      { id: "bad", input: "/echo badger", assert: { type: "contains", value: "zebra" } },
+    ];
+    await see("/evals");
+    await page.getByRole("button", { name: "New eval" }).first().click();
+    const dialog = page.getByRole("dialog", { name: "New eval" });
+    await dialog.getByLabel("Assistant").selectOption("hello");
+    await dialog.getByLabel("Cases", { exact: true }).fill(cases.map((each) => JSON.stringify(each)).join("\n"));
+    await dialog.getByText("2 runs on 2 devices").waitFor();
+    await dialog.getByRole("button", { name: "Start" }).click();
+    await page.waitForURL(/\/evals\/eval_\w+/);
+    await page.getByRole("gridcell", { name: /^good, .*: Passed/ }).waitFor();
+    await page.getByRole("gridcell", { name: /^bad, .*: Failed/ }).click();
+    await page.getByRole("dialog", { name: "bad" }).getByText("zebra").first().waitFor();
+    const path = "/v1/evals?workspace=default";
+    const list = async (): Promise<unknown> => (await mesh.api.call<{ evals: unknown }>("GET", path)).evals;
+    await expect.poll(list).toMatchObject([{ state: "ended", counts: { passed: 1, failed: 1 } }]);
   });
 
   test("no page broke", () => {
