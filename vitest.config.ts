@@ -45,6 +45,7 @@ export default defineConfig({
           fileParallelism: false,
           // Each page of a browser takes most of a core while it loads.
           maxConcurrency: 3,
+          expect: { poll: { timeout: 20_000 } },
         },
       },
     ],

@@ -25,6 +25,7 @@ import {
   insertWorkspace,
   listMembers,
   listWorkspaces,
+  lockEvals,
   lockWorkspace,
   putMember,
   removeMember,
@@ -95,6 +96,7 @@ async function removeWorkspace(
 ): Promise<Record<string, never>> {
   const workspace = await ownedWorkspace(deps, request.workspace, call);
   await deps.store.sql.begin(async (tx) => {
+    await lockEvals(tx, workspace.id);
     const row = await lockWorkspace(tx, workspace.id);
     if (row === undefined) return;
     if (row.is_default)

@@ -62,6 +62,14 @@ export async function lockWorkspace(tx: Tx, id: string): Promise<WorkspaceRow | 
   return row;
 }
 
+/**
+ * Holds the evals of a workspace that is to be deleted. To be called before its row is locked: a step of an eval holds the eval while it
+ * adds runs to the workspace, so the other order would be a deadlock.
+ */
+export async function lockEvals(tx: Tx, id: string): Promise<void> {
+  await tx`SELECT 1 FROM evals WHERE workspace_id = ${id} ORDER BY id FOR UPDATE`;
+}
+
 /** Counts what a workspace holds. */
 export async function countContent(tx: Tx, id: string): Promise<WorkspaceContent> {
   const [row] = await tx<WorkspaceContent[]>`

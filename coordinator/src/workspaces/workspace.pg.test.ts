@@ -1,4 +1,5 @@
 import { bundleApp } from "@mesh/assistants";
+import { until } from "@mesh/kernel";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 
 import { refusal, startTenant, type Tenant } from "../auth/testing/tenant.ts";
@@ -113,6 +114,30 @@ describe("the system", () => {
     expect(status).toMatchObject({ status: "serving", is_leader: true, nodes_online: 0, nats_version: "2.9.10" });
     expect(status.postgres_version).toMatch(/^1\d/);
   });
+});
+
+test("a workspace is deleted beside a step of an eval that adds to it, and neither waits for the other for ever", async () => {
+  const { store, ids } = tenant;
+  await tenant.workspaces.createWorkspace({ name: "busy" }, admin);
+  const evalId = ids.next("eval");
+  await store.sql`INSERT INTO bundles (digest, bytes, size_bytes) VALUES ('busy', '', 0)`;
+  await store.sql`
+    INSERT INTO evals (id, workspace_id, name, assistant_id, bundle_digest, nonce, placement, settings, state, created_by)
+    SELECT ${evalId}, id, 'e', 'hello', 'busy', 'n', '{}', '{}', 'running', 'user:admin' FROM workspaces WHERE name = 'busy'`;
+  let deleting: Promise<unknown> = Promise.resolve();
+  await store.sql.begin(async (tx) => {
+    await tx`SELECT 1 FROM evals WHERE id = ${evalId} FOR UPDATE`;
+    deleting = tenant.workspaces.deleteWorkspace({ workspace: "busy", force: true }, admin);
+    const isWaiting = async (): Promise<boolean> => {
+      const rows =
+        await store.sql`SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()`;
+      return rows.length > 0;
+    };
+    await until(isWaiting, { what: "the deletion to wait" });
+    await tx`INSERT INTO eval_bundles (workspace_id, digest) SELECT id, 'busy' FROM workspaces WHERE name = 'busy'`;
+  });
+  await deleting;
+  expect(await store.sql`SELECT 1 FROM evals WHERE id = ${evalId}`).toHaveLength(0);
 });
 
 async function insertRun({ store, ids }: Tenant, workspace: string, state: string): Promise<void> {
